@@ -27,12 +27,12 @@ interval over resampled tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb, lcm
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import asdict, replace
 from scipy.special import bdtrc, expit, gammaln, log_expit, logit
 
 from analysis_sql.intervals.arrays import AnyInts, Floats
@@ -162,8 +162,7 @@ def expectations_if_unequal(way: int, queries: int, spread: float, accuracy: flo
     return np.divide(above, often, out=expectations(way, queries).copy(), where=often > RAREST)
 
 
-@dataclass(frozen=True, eq=False)
-class AtLevel:
+class AtLevel(Struct, frozen=True, eq=False):
     """What the level of accuracy alone would give on a step, over the tasks of the first step."""
 
     excess: float
@@ -176,8 +175,7 @@ class AtLevel:
     """The mean of ``h - wAcc`` of each run (R,), at the run's own level."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClassSpread:
+class ClassSpread(Struct, frozen=True, eq=False):
     """How far classes differ for a method, estimated on the first step of a ladder."""
 
     queries: int
@@ -250,8 +248,7 @@ def _slope(class_correct: AnyInts, queries: int, variance: float) -> float:
     return float(ends[1] - ends[0]) / step
 
 
-@dataclass(frozen=True, kw_only=True)
-class Contrast:
+class Contrast(Struct, frozen=True, kw_only=True):
     """A weighted sum of measures on the same tasks, or a gap between steps, in points."""
 
     accuracy: Interval
@@ -260,8 +257,7 @@ class Contrast:
     beyond_level: Interval | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class StepScore(Contrast):
+class StepScore(Contrast, frozen=True, kw_only=True):
     """A method on one step, in percentage points.
 
     `independent` is the wAcc of independent classes, `equal` the mean of the conditional one,
@@ -285,7 +281,7 @@ def step_score(
     share = float(counts.mean() / queries)
     measures = contrast([(1, counts)], queries, kind, level, [at_level] if at_level else ())
     return StepScore(
-        **vars(measures),
+        **asdict(measures),
         independent=100 * expected_if_independent(share, counts.shape[1], queries),
         equal=100 * float(expected_if_equal(counts, queries).mean()) if queries > 1 else None,
         of_level=100 * at_level.excess if at_level else None,
@@ -399,8 +395,7 @@ _RESAMPLES_AT_ONCE = 100
 """Resamples at once."""
 
 
-@dataclass(frozen=True)
-class RankCorrelation:
+class RankCorrelation(Struct, frozen=True):
     """Spearman's correlation of two rankings of methods; None where there is no value."""
 
     methods: int

@@ -10,10 +10,10 @@ every table, file, p-value and ranking takes it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
 from analysis_sql.comparison.pairs import Pairs, pair_differences
@@ -53,8 +53,7 @@ class Kind(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class AdditionalKind:
+class AdditionalKind(Struct, frozen=True):
     """An additional kind of interval: its texts, and how it is computed."""
 
     about: str

@@ -11,10 +11,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from benchmark_spec.declared import MisfitError, parsed_json
 from benchmark_spec.errors import (
@@ -58,8 +58,7 @@ _LEVELS = 16
 _SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
 
 
-@dataclass(frozen=True)
-class Dataset:
+class Dataset(Struct, frozen=True):
     """A data set of a release: where its images come from and on what terms.
 
     What may be redistributed is ``tables`` by default; without a number of superclasses the classes
@@ -85,8 +84,7 @@ class Dataset:
         return fields
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """One Parquet file of a release; a feature set, or pictures, may be several shards.
 
     `name` is the task set's, backbone's, attributes' or method's, empty for classes, images and
@@ -258,8 +256,7 @@ CARD_FILE = "README.md"
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}")
 
 
-@dataclass(frozen=True, repr=False)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """A release's name, version, data sets and tables.
 
     `made_with` is the package that wrote it, such as ``fslbench 0.1.0``, and `specification` a
@@ -367,7 +364,7 @@ def check_manifest(manifest: Manifest) -> None:
         raise FSLBenchError(f"{quoted(manifest.specification)} is no SHA-256 of a specification")
     described = {check_dataset_name(dataset.name) for dataset in manifest.datasets}
     for item in (*manifest.datasets, *manifest.tables):
-        for key, text in vars(item).items():
+        for key, text in asdict(item).items():
             if isinstance(text, str):
                 check_text(text, f"field {key!r}", lines=key in ("citation", "note"))
     by_path: dict[str, Table] = {}

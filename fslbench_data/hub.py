@@ -16,10 +16,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import (
@@ -47,8 +49,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _TAG = re.compile(r"v(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
 
-@dataclass(frozen=True)
-class HubAddress:
+class HubAddress(Struct, frozen=True):
     """A data set repository, and a tag, branch or commit of it; empty for the newest release."""
 
     repo_id: str
@@ -327,8 +328,7 @@ def transferred(doing: str, repo_id: str, transfer: Callable[[], Result]) -> Res
         return transfer()
 
 
-@dataclass(frozen=True)
-class Pin:
+class Pin(Struct, frozen=True):
     """What a tag named when it was first loaded: its commit, and the SHA-256 of the manifest."""
 
     commit: str

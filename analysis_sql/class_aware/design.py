@@ -19,11 +19,11 @@ independent of each other, of variances σ_e²(1 + gλ_i).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -39,8 +39,7 @@ _ZERO = 1e-9
 """Eigenvalues below this share of the largest are 0."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClassDesign:
+class ClassDesign(Struct, frozen=True, eq=False, dict=True):
     """The classes of a task set's tasks, and the eigenvectors that they imply.
 
     Made by :meth:`of`.  What is costly is computed at its first use and kept.
@@ -55,7 +54,7 @@ class ClassDesign:
 
     members: Ints
     uses: Ints
-    _prefixes: dict[int, ClassDesign] = field(default_factory=dict, repr=False)
+    _prefixes: dict[int, ClassDesign] = field(default_factory=dict)
 
     quantiles = staticmethod(mixture_quantiles)
     """Of mixtures over its ratios."""

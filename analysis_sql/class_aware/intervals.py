@@ -11,11 +11,11 @@ of a grid is weighted by its prior and its restricted likelihood, see
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.likelihood import Shares, grid
@@ -27,8 +27,7 @@ from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.student import student_tail
 
 
-@dataclass(frozen=True, eq=False)
-class Mixtures:
+class Mixtures(Struct, frozen=True, eq=False):
     """Laws of P means: those of methods or differences on a design's tasks, at whatever level."""
 
     design: Any

@@ -7,11 +7,11 @@ answered, by the design of these tasks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from analysis_sql.class_aware import intervals, superclasses
 from analysis_sql.class_aware.design import ROWS
@@ -27,8 +27,7 @@ _MOST_KEPT = 2048
 """Pairs up to which mixtures are kept, for other levels and p-values of the same pairs."""
 
 
-@dataclass(frozen=True)
-class AwareKind:
+class AwareKind(Struct, frozen=True):
     """A kind of interval by a design of what tasks share."""
 
     name: IntervalKind

@@ -29,11 +29,11 @@ t(k) · sqrt(v Σ(u_i²/λ_i)/k), so rss is taken to be at least what keeps g we
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign, product_by_row
@@ -92,8 +92,7 @@ def least_rest(rank: int, freedom: int, most: float = _MOST) -> float:
     return (freedom - rank) / rank * float(np.exp(room - most))
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(Struct, frozen=True, eq=False):
     """What the grid of ratios has from the design alone."""
 
     shares: Floats
@@ -120,8 +119,7 @@ grid = lru_cache(maxsize=32)(Grid.of)
 """The grid of a design, which is kept for the sets that a report has at a time."""
 
 
-@dataclass(frozen=True, eq=False)
-class Shares:
+class Shares(Struct, frozen=True, eq=False):
     """Coordinates of P methods or pairs, as shares of their scatter |y - ȳ|²."""
 
     design: ClassDesign
@@ -150,8 +148,7 @@ class Shares:
         return np.asarray(-0.5 * (freedom * np.log(scales) + spread))
 
 
-@dataclass(frozen=True, eq=False)
-class VarianceComponents:
+class VarianceComponents(Struct, frozen=True, eq=False):
     """Restricted maximum likelihood (REML) estimates, arrays (P,), in squared units of y."""
 
     between: Floats

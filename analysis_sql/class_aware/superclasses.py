@@ -30,11 +30,12 @@ These intervals are at least as wide as those for new classes, and their p-value
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals as new_classes
@@ -61,8 +62,7 @@ _ZERO = 1e-9
 """Singular values whose squares are below this share of the largest are 0."""
 
 
-@dataclass(frozen=True, eq=False)
-class Spectra:
+class Spectra(Struct, frozen=True, eq=False):
     """What superclasses move, at each ratio g_b of the grid (B,)."""
 
     class_ratios: Floats
@@ -82,8 +82,7 @@ class Spectra:
         return int(self.basis.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
-class SuperclassDesign:
+class SuperclassDesign(Struct, frozen=True, eq=False, dict=True):
     """The classes and superclasses of a task set's tasks.
 
     Made by :meth:`of`.  What is costly is computed at its first use and kept.
@@ -94,7 +93,7 @@ class SuperclassDesign:
     labels: Ints
     """int64 (T, K): the superclass of each class of each task, 0..G-1, where only those that are
     used count."""
-    _prefixes: dict[int, SuperclassDesign] = field(default_factory=dict, repr=False)
+    _prefixes: dict[int, SuperclassDesign] = field(default_factory=dict)
 
     quantiles = staticmethod(node_quantiles)
     """Of mixtures over its ratios."""
@@ -213,8 +212,7 @@ class SuperclassDesign:
         return coordinates[:, :rank], w
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
+class Grid(Struct, frozen=True, eq=False):
     """All that the grid of ratios (B, A) has from the design alone."""
 
     rows: slice

@@ -9,10 +9,10 @@ of its two units, never all methods to one of all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import (
@@ -35,8 +35,7 @@ _NUMBERS_AT_ONCE = 1 << 20
 """Differences of counts that are held at once."""
 
 
-@dataclass(frozen=True, eq=False)
-class PairArrays:
+class PairArrays(Struct, frozen=True, eq=False):
     """Comparisons of F methods with M over their T tasks, all pairs at once: (F, M)."""
 
     tasks: NDArray[np.int64]

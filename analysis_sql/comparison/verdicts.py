@@ -11,7 +11,6 @@ does, with p = 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -25,8 +24,7 @@ from analysis_sql.intervals.intervals import Interval, of_columns, task_halfwidt
 from benchmark_spec.protocol import IntervalKind
 
 
-@dataclass(frozen=True, eq=False)
-class Adjusted:
+class Adjusted(Struct, frozen=True, eq=False):
     """p-values adjusted within one family."""
 
     size: int
@@ -111,8 +109,7 @@ class PairInterval(Struct, frozen=True):
     verdict_direct: Verdict
 
 
-@dataclass(frozen=True, eq=False)
-class PairColumns:
+class PairColumns(Struct, frozen=True, eq=False):
     """Comparisons of a method and P others by one kind of interval, as columns (P,).
 
     `mean`, `halfwidth` (NaN without an interval) and `constant` (3, P) are of the method, of the

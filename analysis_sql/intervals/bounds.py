@@ -17,10 +17,10 @@ images of these classes, tasks taken as independent (docs/statistics.md, studies
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import expm1, inf, log1p
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import betaincinv, stdtrit
 
 from analysis_sql.intervals.arrays import AnyInts
@@ -30,8 +30,7 @@ SEARCH_STEPS = 2_000
 """Steps after which the search for class-disjoint tasks stops with the best it has found."""
 
 
-@dataclass(frozen=True)
-class Saturation:
+class Saturation(Struct, frozen=True):
     """Upper bounds, in percent, on the share of tasks with an error (or a difference).
 
     `bound` is from all tasks, `new_classes_bound` from those that share no class.
@@ -113,8 +112,7 @@ ABOVE = 98.0
 """Mean accuracy, in percent, from which on the bounds are given."""
 
 
-@dataclass(frozen=True)
-class NearPerfect:
+class NearPerfect(Struct, frozen=True):
     """Exact bounds of an accuracy, in percentage points, together at a level.
 
     They are those of `effective` independent queries, n*.

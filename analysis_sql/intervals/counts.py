@@ -20,12 +20,13 @@ none either: they stay what the field prints, of runs with tasks of their own le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import astuple, force_setattr, replace
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
@@ -208,8 +209,7 @@ def subtract(
     return a * x - b * y, common
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(Struct, frozen=True, dict=True):
     """Sum and sum of squares of integers x_1..x_T, where x / `queries_per_task` is a share.
 
     Counts are integers, so that equality, and a standard deviation of 0, are exact; division comes
@@ -251,7 +251,7 @@ class Moments:
 
     def _columns(self) -> list[NDArray[Any]]:
         """Return the attributes in order, each of the shape of all."""
-        return list(np.broadcast_arrays(*(getattr(self, field.name) for field in fields(self))))
+        return list(np.broadcast_arrays(*astuple(self)))
 
     def __neg__(self) -> Moments:
         return replace(self, total=-self.total)
@@ -312,8 +312,7 @@ class Moments:
         return np.asarray(self.squares).dtype.kind == "f"
 
 
-@dataclass(frozen=True, eq=False)
-class RightQueries:
+class RightQueries(Struct, frozen=True, eq=False):
     """How many of its runs answer each query rightly, or by how much shares differ.
 
     `counts` (B, K·Q) are class by class in the order of the tasks' classes. `regained`
@@ -341,8 +340,7 @@ class RightQueries:
         return RightQueries(self.counts[:tasks], self.runs, regained)
 
 
-@dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Struct, frozen=True, eq=False):
     """Counts of correct queries of M methods on the T tasks of a set.
 
     `correct` (M, T) are integers x, where x / `queries_per_task` is the share of a task's queries
@@ -364,10 +362,10 @@ class Counts:
 
     def __post_init__(self) -> None:
         queries = np.asarray(self.queries_per_task, np.int64)
-        object.__setattr__(self, "queries_per_task", np.broadcast_to(queries, len(self)))
+        force_setattr(self, "queries_per_task", np.broadcast_to(queries, len(self)))
         for name in ("run_variance", "run_square"):
             values = np.asarray(getattr(self, name), np.float64)
-            object.__setattr__(self, name, np.broadcast_to(values, len(self)))
+            force_setattr(self, name, np.broadcast_to(values, len(self)))
 
     @classmethod
     def of(

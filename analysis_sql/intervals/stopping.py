@@ -26,10 +26,10 @@ conclude.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log
 
 import numpy as np
+from msgspec import Struct
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.intervals import check_level
@@ -41,8 +41,7 @@ LOG_WEIGHTS: Floats = np.log(BETS / BETS.sum())
 """The bets c_j, and the logarithms of their weights."""
 
 
-@dataclass(frozen=True)
-class SequenceInterval:
+class SequenceInterval(Struct, frozen=True):
     """The interval of a confidence sequence after T tasks, in percentage points."""
 
     level: float

@@ -29,11 +29,12 @@ the second part. New classes come with new images: the interval is at least as w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -66,8 +67,7 @@ class Variances(NamedTuple):
     """Means of the methods' draws (M, R)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
+class Cells(Struct, frozen=True, eq=False, dict=True):
     """The test images that are queries of each draw, and how classes are weighted.
 
     Attributes
@@ -201,8 +201,7 @@ def of_pairs(x: Floats) -> Floats:
     return np.asarray(np.maximum(own[:, None] + own - 2.0 * products, 0.0))
 
 
-@dataclass(frozen=True, eq=False)
-class AllWayDesign:
+class AllWayDesign(Struct, frozen=True, eq=False, dict=True):
     """The draws of a set whose tasks have all classes; made by :meth:`of`.
 
     It is to :mod:`.leave_one_out` what :class:`analysis_sql.leave_one_out.design.TaskDesign` is.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import variance_factor
@@ -45,8 +46,7 @@ FEW_LEFT = 3.0
 """(N_c-1)/(N_c-m) of a class, above which tasks use nearly all of its images."""
 
 
-@dataclass(frozen=True, eq=False)
-class TaskDesign:
+class TaskDesign(Struct, frozen=True, eq=False, dict=True):
     """The tasks of a set that reuses images, for all methods; made by :meth:`of`."""
 
     membership: Membership

@@ -17,9 +17,9 @@ place of numbers of pairs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -30,8 +30,7 @@ from analysis_sql.leave_one_out.queries import Products, ProductSums
 _NUMBERS_AT_ONCE = 1 << 23
 
 
-@dataclass(frozen=True, eq=False)
-class EpisodeQueries:
+class EpisodeQueries(Struct, frozen=True, eq=False):
     """The places (P,) of classes in tasks, task by task, and the queries (J,) of each in turn."""
 
     task: Ints

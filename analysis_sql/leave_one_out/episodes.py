@@ -18,10 +18,11 @@ not count for classes. Where all tasks have as many classes and images, V differ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -48,8 +49,7 @@ def padded(values: AnyInts, lengths: Ints) -> NDArray[np.int32]:
     return made
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class EpisodeJackknife(Jackknife):
+class EpisodeJackknife(Jackknife, frozen=True, kw_only=True, eq=False):
     """A jackknife with loadings that are, but for a few, the same for all units of a class."""
 
     of_class: csr_array
@@ -64,8 +64,7 @@ class EpisodeJackknife(Jackknife):
         return np.ascontiguousarray(a)
 
 
-@dataclass(frozen=True, eq=False)
-class EpisodeDesign:
+class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
     """The tasks of a set that differ in shape, for all methods; made by :meth:`of`.
 
     It is to :mod:`.leave_one_out` what :class:`analysis_sql.leave_one_out.design.TaskDesign` is.

@@ -28,11 +28,12 @@ the tasks of the class and μ_g = m s_g/N_c::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, hstack
 
@@ -40,8 +41,7 @@ from analysis_sql.intervals.arrays import AnyInts, Bools, Floats, Ints
 from benchmark_spec.errors import SpecError
 
 
-@dataclass(frozen=True, eq=False)
-class Membership:
+class Membership(Struct, frozen=True, eq=False, dict=True):
     """B tasks of K classes with m images each, and their units, by positions."""
 
     classes: Ints
@@ -200,8 +200,7 @@ def per_unit(membership: Membership, of_class: NDArray[Any]) -> Floats:
     return np.asarray(of_class, np.float64)[membership.class_of_unit]
 
 
-@dataclass(frozen=True, eq=False)
-class Jackknife:
+class Jackknife(Struct, frozen=True, eq=False):
     """The leave-one-out variance of a mean over B tasks, as quadratic forms.
 
     With x the values of tasks and a = x'L how far each of R units moves the mean, V = Σ_r w_r a_r²

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
@@ -89,8 +89,7 @@ class Law(NamedTuple):
         return np.asarray(p_for_new_runs(p, mean, own, self.draws))
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
+class Spread(Struct, frozen=True, eq=False, dict=True):
     """Intervals of one kind, (R, S): row against column, or a method itself on the diagonal."""
 
     halfwidth: Floats
@@ -114,8 +113,7 @@ class Spread:
         return np.where(estimable, p, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class LeaveOneOut:
+class LeaveOneOut(Struct, frozen=True, eq=False):
     """Means of methods and of their differences, and how far new data may move them."""
 
     mean: Floats
@@ -622,8 +620,7 @@ class _AllPairs:
         return self.influences[tasks]
 
 
-@dataclass(frozen=True)
-class LeftOutKind:
+class LeftOutKind(Struct, frozen=True):
     """A kind of interval that leaves out images, classes or superclasses; see the module."""
 
     name: LeftOut

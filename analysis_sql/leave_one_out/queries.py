@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
@@ -64,8 +64,7 @@ def _large(tasks: Membership) -> Bools:
     return np.asarray(tasks.units_of_class >= LEAST_SIZE * tasks.per_class)
 
 
-@dataclass(frozen=True, eq=False)
-class QueryDesign:
+class QueryDesign(Struct, frozen=True, eq=False):
     """The images of a set's tasks by their roles, for all methods."""
 
     support: csr_array

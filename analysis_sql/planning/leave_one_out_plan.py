@@ -23,13 +23,13 @@ difference is the δ with P(|mean| > h) = power, where the mean is normal around
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, hypot, inf, sqrt
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.special import gammaln, ndtri
 
@@ -51,8 +51,7 @@ _DEVIATIONS = 12.0
 """Standard deviations from the mean to which a binomial law is summed."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """A pilot's variances of one kind, in fractions squared."""
 
     variance: float
@@ -68,8 +67,7 @@ class Part:
     """The least share of tasks that are without one of them."""
 
 
-@dataclass(frozen=True, eq=False)
-class LeftOutPilot:
+class LeftOutPilot(Struct, frozen=True, eq=False):
     """The variances estimated from B tasks that reuse images; made by :meth:`of`."""
 
     tasks: int
@@ -198,8 +196,7 @@ def _moments(tasks: int, chance: float) -> tuple[float, float, float]:
     return float((p / n).sum()), float((p / n**2).sum()), float(p.sum())
 
 
-@dataclass(frozen=True)
-class PlannedWidth:
+class PlannedWidth(Struct, frozen=True):
     """Expected width of one kind of interval with B tasks; percentage points."""
 
     tasks: int | None
@@ -220,8 +217,7 @@ class PlannedWidth:
     """Whether V is less than twice its standard error in the pilot, which has fewer tasks."""
 
 
-@dataclass(frozen=True)
-class UnitsForHalf:
+class UnitsForHalf(Struct, frozen=True):
     """How many units there are, and how many would halve the narrowest half-width.
 
     `needed` is of as many images or groups in the same classes, or of classes (superclasses) like
@@ -233,16 +229,14 @@ class UnitsForHalf:
     needed: int | None
 
 
-@dataclass(frozen=True)
-class LeftOutPlan:
+class LeftOutPlan(Struct, frozen=True):
     """Rows by ascending B, endless tasks last, in the order of kinds; and what half takes."""
 
     rows: tuple[PlannedWidth, ...]
     half: tuple[UnitsForHalf, ...]
 
 
-@dataclass(frozen=True)
-class _Law:
+class _Law(Struct, frozen=True):
     variance: float
     tau: float
     df: float | None

@@ -7,10 +7,10 @@ half-widths are those that a report has on average: what runs add, more runs alo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import chdtri
 
 from analysis_sql.intervals.counts import RunTerms, for_new_runs, run_terms
@@ -22,8 +22,7 @@ _POINTS = 40
 _TAILS = (np.arange(_POINTS) + 0.5) / _POINTS
 
 
-@dataclass(frozen=True)
-class WithRuns:
+class WithRuns(Struct, frozen=True):
     """One planned half-width and others that it could be, percentage points."""
 
     halfwidth: float
@@ -35,8 +34,7 @@ class WithRuns:
     """With more runs of every method with differing runs: ``(runs, half-width)``."""
 
 
-@dataclass(frozen=True)
-class PlannedRuns:
+class PlannedRuns(Struct, frozen=True):
     """Training runs of the methods of a plan: one, or the two of a difference."""
 
     methods: tuple[str, ...]

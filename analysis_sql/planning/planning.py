@@ -18,11 +18,12 @@ Training runs widen them: :mod:`analysis_sql.planning.planned_runs`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import nan, sqrt
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
@@ -140,8 +141,7 @@ CLOSED_TASKS = 600
 """Tasks of the field's closed sets (Lafargue et al., TMLR 2024)."""
 
 
-@dataclass(frozen=True)
-class Planned:
+class Planned(Struct, frozen=True):
     """Expected widths and detectable differences with Q queries per class, percentage points."""
 
     query: int

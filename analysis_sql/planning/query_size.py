@@ -23,11 +23,12 @@ half-width of their difference, relative to that pair's own least.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import inf, isinf, sqrt
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from scipy.special import stdtrit
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
@@ -40,8 +41,7 @@ MIN_TASKS = 3
 """A variance over the tasks that are left when one is taken out."""
 
 
-@dataclass(frozen=True)
-class VarianceModel:
+class VarianceModel(Struct, frozen=True):
     """Variances for any number of queries, from α between tasks and w of one query a class."""
 
     way: int
@@ -64,8 +64,7 @@ class VarianceModel:
         return self.alpha + self.w / query
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """Estimates of α and w, and how sure they are."""
 
     way: int
@@ -96,8 +95,7 @@ class Estimate:
         return self.w - reach, self.w + reach
 
 
-@dataclass(frozen=True)
-class SetEstimate(Estimate):
+class SetEstimate(Estimate, frozen=True):
     """The estimate of one task set, T tasks of Q queries; `variance` is s², of their accuracies.
 
     `m1` and `m2` estimate E[μ] and E[μ²]; of a difference m1 is E[d²], the share of the queries
@@ -195,8 +193,7 @@ def _counts(correct: AnyInts, query: int, most: int) -> Ints:
     return x.astype(np.int64)
 
 
-@dataclass(frozen=True)
-class PooledEstimate(Estimate):
+class PooledEstimate(Estimate, frozen=True):
     """The estimate of several task sets of the same images together."""
 
     seeds: int
@@ -280,8 +277,7 @@ Factors = Mapping[int, float]
 """Half-width of the open interval in standard deviations of a task's accuracy, by Q."""
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(Struct, frozen=True):
     """An estimate with its confidence interval; None is undetermined, or without an end."""
 
     value: float | None
@@ -289,8 +285,7 @@ class Range:
     high: float | None
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """How much wider the open interval is with Q queries than with the best number: 0.1 is 10 %."""
 
     query: int
@@ -299,8 +294,7 @@ class Cost:
     high: float | None
 
 
-@dataclass(frozen=True)
-class QueryChoice:
+class QueryChoice(Struct, frozen=True):
     """The number of queries with the narrowest open interval, all intervals at one level.
 
     Of comparisons, `costs` are means over pairs, with every pair's ratio at its own end;

@@ -26,10 +26,10 @@ h)/sd), sd = sqrt(Var(mean)), is the power.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import nan, sqrt
 
 import numpy as np
+from msgspec import Struct
 from scipy.special import chdtri, gammaincinv, ndtr, ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -43,8 +43,7 @@ from analysis_sql.planning.query_size import SetEstimate
 from benchmark_spec.errors import SpecError
 
 
-@dataclass(frozen=True)
-class Shares:
+class Shares(Struct, frozen=True):
     """Parts of a variance that sum to 1; all NaN where nothing varies."""
 
     classes: float
@@ -52,8 +51,7 @@ class Shares:
     queries: float
 
 
-@dataclass(frozen=True)
-class Components:
+class Components(Struct, frozen=True):
     """Variances of an accuracy or of a paired difference, in fractions squared."""
 
     classes: float
@@ -196,8 +194,7 @@ _POINTS = 100
 _NEGLIGIBLE = 1e-7
 
 
-@dataclass(frozen=True, eq=False)
-class LikelyComponents:
+class LikelyComponents(Struct, frozen=True, eq=False):
     """Components that a pilot of Q = `query` leaves likely, in fractions squared."""
 
     weights: Floats

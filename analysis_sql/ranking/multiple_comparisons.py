@@ -10,7 +10,6 @@ several best methods are, or that those excluded are worse, is not claimed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
@@ -95,8 +94,7 @@ def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | 
     return Saturation(level, tasks, zero_bound(tasks, level), disjoint, zero_bound(disjoint, level))
 
 
-@dataclass(frozen=True)
-class VerdictCounts:
+class VerdictCounts(Struct, frozen=True):
     """Numbers of comparisons by verdict, of one kind of interval."""
 
     better: int
@@ -133,8 +131,7 @@ MOST_PAIRED = 100
 """Methods up to which all pairs are compared by every kind of interval."""
 
 
-@dataclass(frozen=True, eq=False)
-class AdjustedPairs:
+class AdjustedPairs(Struct, frozen=True, eq=False):
     """Pairs of M methods with p-values adjusted for all of them, at whatever level."""
 
     methods: int
@@ -186,8 +183,7 @@ def adjusted_pairs(
     return AdjustedPairs(methods, first, second, p * family, family, by_holm)
 
 
-@dataclass(frozen=True)
-class Ties:
+class Ties(Struct, frozen=True):
     """Ties among M methods on a task set, after an adjustment over all their pairs."""
 
     methods: tuple[str, ...]
@@ -200,8 +196,7 @@ class Ties:
     the highest mean down; first the primary kind, then others that are computed."""
 
 
-@dataclass(frozen=True, eq=False)
-class PairwiseTests:
+class PairwiseTests(Struct, frozen=True, eq=False):
     """All pairs of M methods on a task set, by kind, with p-values that serve for every level."""
 
     methods: tuple[str, ...]

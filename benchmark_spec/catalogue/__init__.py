@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.manifest import Redistribution
@@ -156,8 +156,7 @@ CUB = "cub_100_50_50"
 """What papers call CUB: the split of Chen et al., ICLR 2019."""
 
 
-@dataclass(frozen=True)
-class TestSplit:
+class TestSplit(Struct, frozen=True):
     """Images of each class of a test split, by the class's name; None where not known."""
 
     __test__ = False  # for pytest, which collects classes by their names

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from operator import attrgetter
 
+from msgspec import structs
 from rich.console import Console
 from rich.text import Text
 
@@ -118,7 +119,7 @@ def sweep_json(sweep: QuerySweep) -> str:
     model = {"beta": sweep.model.beta, "gamma": sweep.model.gamma}
     content = {
         **asdict(replace(sweep, pairs={})),
-        "model": {**asdict(sweep.model), **model},
+        "model": {**structs.asdict(sweep.model), **model},
         "alpha_interval": sweep.estimate.alpha_interval(sweep.level),
         "w_interval": sweep.estimate.w_interval(sweep.level),
         "pairs": [

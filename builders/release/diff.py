@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -102,10 +102,10 @@ def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:
         yield Change("minor", "the data set is new", name)
     for name in sorted(before.keys() & after.keys()):
         texts = [
-            f.name
-            for f in fields(Dataset)
-            if not f.name.startswith("n_")  # what changes with the classes
-            and getattr(before[name], f.name) != getattr(after[name], f.name)
+            field
+            for field in Dataset.__struct_fields__
+            if not field.startswith("n_")  # what changes with the classes
+            and getattr(before[name], field) != getattr(after[name], field)
         ]
         if texts:
             yield Change("patch", f"{', '.join(texts)} changed", name)

@@ -6,13 +6,13 @@ import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import OutputError, SpecError, UnknownNameError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,7 +97,7 @@ def _content(release: Release, datasets: Collection[str]) -> dict[str, object]:
             for s in release.task_sets
             if s.dataset in datasets
         ],
-        "chosen_queries": [asdict(choice) for choice in chosen_queries(release, datasets)],
+        "chosen_queries": chosen_queries(release, datasets),
         "methods": list(release.methods),
     }
 
@@ -185,6 +184,7 @@ def _table(release: Release, datasets: Collection[str]) -> Table:
 
 def _print(release: Release, datasets: Sequence[str], screen: Console, *, sets: bool) -> None:
     """Print a line a data set, and with `sets` what there is to know of its task sets."""
+    from msgspec.structs import replace
     from rich.text import Text
 
     from fslbench_data.release.chosen_queries import chosen_queries

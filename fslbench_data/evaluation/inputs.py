@@ -8,13 +8,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SourceError, SpecError
@@ -85,8 +85,7 @@ def _copied(
     return support, list(files)
 
 
-@dataclass(frozen=True, eq=False)
-class InputChoice:
+class InputChoice(Struct, frozen=True, eq=False):
     """The kind of inputs of a method, as :func:`fslbench_data.evaluate` takes it.
 
     Pictures are given as files without `transform`, features as arrays without `device`.  Raises a

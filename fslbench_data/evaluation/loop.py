@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from msgspec import to_builtins
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.intervals import check_level

@@ -7,8 +7,10 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import (
@@ -43,8 +45,7 @@ from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.validate import Validated, fits, validate
 
 
-@dataclass(frozen=True, eq=False)
-class Accepted:
+class Accepted(Struct, frozen=True, eq=False):
     """A file that answers a release, by its path in the repository and its SHA-256 (hex).
 
     Of the release it is the position; `content` is a SHA-256 of the results, however they are
@@ -69,8 +70,7 @@ class Accepted:
 _IS_POINTER = f"it is {POINTER}"
 
 
-@dataclass(frozen=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """A file that is not scored, and why; every text is one short, printable line."""
 
     name: str
@@ -263,8 +263,7 @@ Wanted = Callable[[int, TaskSetInfo], bool]
 """Whether a task set of the release number so and so shall have a table."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Board:
+class Board(Struct, frozen=True, eq=False):
     """The table of one release: only submissions that answer its own tasks.
 
     `submissions` are the SHA-256 of the files, the first to come first, else by name; `came`
@@ -293,8 +292,7 @@ class Board:
 _MOST_LEFT_OUT = 3
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Leaderboard:
+class Leaderboard(Struct, frozen=True, eq=False):
     """The tables of all releases, newest first, and the files that are in none.
 
     Task sets `left_out` are answered, but made with attributes of images, and not requested.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from msgspec import Struct
 
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import Protocol, suite_of
@@ -114,8 +114,7 @@ def _about(board: Board) -> str:
     )
 
 
-@dataclass(frozen=True)
-class OfSuite:
+class OfSuite(Struct, frozen=True):
     """The task sets of one suite: those of a data set together, the fewest shots first.
 
     Attributes

@@ -15,7 +15,6 @@ import re
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from glob import escape
 from pathlib import Path
@@ -147,13 +146,12 @@ class LooseFiles:
         return path
 
 
-@dataclass(frozen=True)
-class HubResults:
+class HubResults(Struct, frozen=True):
     """A results repository at a commit; a file's size is known before anything is fetched."""
 
     address: HubAddress
     commit: str
-    tree: dict[str, RepoFile] = field(repr=False)
+    tree: dict[str, RepoFile]
 
     @classmethod
     def open(cls, address: HubAddress) -> HubResults:
@@ -277,8 +275,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
-@dataclass(frozen=True)
-class Ignored:
+class Ignored(Struct, frozen=True):
     """A file below `submissions` that is not named as one, and was not opened."""
 
     name: str
@@ -412,8 +409,7 @@ def arrivals(folder: Path, below: str) -> dict[str, int]:
     return commits
 
 
-@dataclass(frozen=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What a pull request changes, by path: submissions are added or changed, or removed."""
 
     main: HubResults

@@ -7,10 +7,11 @@ those of the repository as it stands, and nothing foreign works in the comment.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
+
+from msgspec import Struct
 
 from analysis_sql.comparison.verdicts import Comparison
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
@@ -58,8 +59,7 @@ from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import Validated, validate
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """A submission as it goes into a results repository, which may hold it already (`accepted`).
 
     The path and content are those of the Parquet file, which is named after its SHA-256.
@@ -163,8 +163,7 @@ _MOST_REFUSED, _MOST_ROWS, _MOST_NAMED, _MOST_ALIKE = 30, 60, 10, 30
 _CUT = "_The rest is left out here; `fslbench review` says it all in parts._"
 
 
-@dataclass(frozen=True)
-class Review:
+class Review(Struct, frozen=True):
     """What a proposal would bring: its files that would be scored, and the others.
 
     The tables have the proposal in them, of the task sets that it answers; the reports compare the

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
@@ -32,8 +32,7 @@ the leader, NaN where there are none; the one-sided p-value of "the leader is be
 it could be the best."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Result:
+class Result(Struct, frozen=True, eq=False):
     """The results of one method on one task set, as far as a leaderboard needs them.
 
     Counts are correct queries of each task, summed over runs, int16 or int32; of episodes,
@@ -69,8 +68,7 @@ class Result:
         return np.ascontiguousarray(self.counts, kind).tobytes()
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A method of the leaderboard on one task set: what it is called there and where it is from.
 
     `also` are digests of other files with the same results, where none is known to be the first; of
@@ -89,8 +87,7 @@ class Entry:
         return (self.source, *self.also)
 
 
-@dataclass(frozen=True)
-class RankedInterval:
+class RankedInterval(Struct, frozen=True):
     """The interval of one kind of a method on a leaderboard.
 
     The difference is less the leader, paired, over the tasks that both answered; None for the
@@ -104,8 +101,7 @@ class RankedInterval:
     could_be_best: bool | None
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """A method's line on one task set.
 
     The rank is 1 for the highest mean, the same for equal means; None where not all tasks that the
@@ -138,8 +134,7 @@ class Row:
         return self.first.difference
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Standing:
+class Standing(Struct, frozen=True, eq=False, dict=True):
     """A task set's table, best first; held as arrays, a :class:`Row` being made on demand.
 
     Attributes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from benchmark_spec.declared import declared
 from benchmark_spec.errors import CorruptReleaseError, many
@@ -16,8 +16,7 @@ from fslbench_data.tasks.redraw import EVIDENCE
 _AtLeast1 = Annotated[int, Meta(ge=1)]
 
 
-@dataclass(frozen=True)
-class ChosenQueries:
+class ChosenQueries(Struct, frozen=True):
     """A number of queries that was chosen for task sets of a data set.
 
     Attributes

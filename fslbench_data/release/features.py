@@ -6,13 +6,13 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
@@ -43,8 +43,7 @@ def copies_folder() -> Path:
     return Path(constants.HF_ASSETS_CACHE) / "fslbench" / "features"
 
 
-@dataclass(frozen=True)
-class FeatureCopy:
+class FeatureCopy(Struct, frozen=True):
     """The raw copy of one feature set of N images, there or not: a file of numpy's own format.
 
     It lies in ``fslbench/features`` below the assets folder of the Hub's cache and can be removed

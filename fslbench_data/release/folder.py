@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from errno import EISDIR
 from importlib.resources import files
 from os import strerror
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+
+from msgspec import Struct
 
 from benchmark_spec.errors import (
     CorruptReleaseError,
@@ -40,8 +41,7 @@ MOST_MANIFEST = 64 << 20
 """Bytes of a manifest; that of the embedded release has some hundred kilobytes."""
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """A release in a folder, whose files were compared with the manifest when it was opened.
 
     `hub` is the repository and whole commit on the Hub as ``ORG/NAME@COMMIT``, if it is there.
@@ -58,6 +58,15 @@ class Folder:
     def path(self, table: Table) -> Path:
         """Return the file of a table."""
         return regular_file(self.folder / table.path, self.folder)
+
+
+class PackageFolder(Folder, frozen=True):
+    """The release in the package, of which a file is compared with the manifest when it is read."""
+
+    def path(self, table: Table) -> Path:
+        """Return the file of a table, the one of the manifest."""
+        check_file(self.folder, table)
+        return Folder.path(self, table)
 
 
 def regular_file(path: Path, within: Path | None = None) -> Path:
@@ -164,8 +173,7 @@ def check_file(folder: Path, table: Table) -> None:
     )
 
 
-@dataclass(frozen=True)
-class HubFiles:
+class HubFiles(Struct, frozen=True):
     """The files of a release at one commit of a repository, under the address that was chosen."""
 
     address: HubAddress

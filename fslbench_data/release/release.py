@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
@@ -21,9 +22,9 @@ from fslbench_data.hub import HubAddress, is_address
 from fslbench_data.release.features import Features, read_features
 from fslbench_data.release.folder import (
     Folder,
+    PackageFolder,
     ReleaseFiles,
     check_file,
-    embedded_folder,
     read_manifest,
 )
 from fslbench_data.release.tables import (
@@ -85,13 +86,11 @@ def _no_rows(entry: Table, path: Path, only: Collection[TaskSetInfo]) -> pa.Tabl
     return None if any(key[1:] in wanted for key in declared[1]) else head
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Struct, frozen=True, eq=False, dict=True):
     """An opened release: tables are fetched, compared with the manifest and read on demand."""
 
     manifest: Manifest
     files: ReleaseFiles
-    _classes: dict[str, pa.Table] = field(default_factory=dict, init=False)  # that were read
 
     def __str__(self) -> str:
         return f"{self.manifest.name}@{self.manifest.version}"
@@ -196,6 +195,11 @@ class Release:
         else:
             table = read_table(self.files.path(entry), entry, check)
         return check_tasks(table, entry, self._about(entry.dataset), name.protocol)
+
+    @cached_property
+    def _classes(self) -> dict[str, pa.Table]:
+        """Tables of classes that were read."""
+        return {}
 
     def classes(self, dataset: str) -> pa.Table:
         """Return a data set's :data:`benchmark_spec.schemas.CLASSES`, perhaps superclasses."""
@@ -311,8 +315,8 @@ def load_release(where: str | Path | None = None) -> Release:
     where
         A folder, whose every file is compared with the manifest's SHA-256 at once; or on the Hub
         ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or ``ORG/NAME`` for its newest
-        version, of which a table is fetched and compared when it is read; None or ``"embedded"``
-        opens the release that comes with the package.
+        version; None or ``"embedded"`` opens the release that comes with the package.  Of these
+        two a table is compared when it is read.
 
     Raises
     ------
@@ -339,7 +343,8 @@ def load_release(where: str | Path | None = None) -> Release:
 
 @cache
 def _embedded() -> Release:
-    return load_release(embedded_folder())
+    folder, manifest = read_manifest()
+    return Release(manifest, PackageFolder(folder))
 
 
 def split_of(dataset: str) -> TestSplit | None:

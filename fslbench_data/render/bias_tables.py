@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
+
+from msgspec.structs import asdict, replace
 
 from analysis_sql.bias import Contrast, RankCorrelation
 from analysis_sql.intervals.intervals import Interval

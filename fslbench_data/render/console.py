@@ -8,7 +8,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from itertools import islice
 from textwrap import wrap
@@ -16,6 +15,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
+from msgspec.structs import replace
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleDimensions
 from rich.text import Text

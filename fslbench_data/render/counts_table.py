@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from analysis_sql.comparison.verdicts import BETTER, WORSE
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS

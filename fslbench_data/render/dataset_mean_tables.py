@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import itemgetter, methodcaller
 from typing import Any
+
+from msgspec.structs import replace
 
 from fslbench_data.render.interval_text import verdict_column, width_text
 from fslbench_data.render.table import Column, Table, right

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from operator import attrgetter
 
 import numpy as np
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 

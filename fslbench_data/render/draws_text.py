@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from math import isnan, nan
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from analysis_sql.comparison.verdicts import holm
 from benchmark_spec.protocol import IntervalKind

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, Table

@@ -6,9 +6,10 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
+
+from msgspec.structs import replace
 
 from benchmark_spec.errors import SpecError, quoted
 from fslbench_data.render.table import Column, Table, one_line

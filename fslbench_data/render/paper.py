@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
 
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from benchmark_spec.errors import FSLBenchWarning, SpecError, listing
 from benchmark_spec.protocol import About
@@ -146,8 +147,7 @@ def _points(width: Width) -> float:
     return POINTS.get(width, 0.0) if isinstance(width, str) else float(width)
 
 
-@dataclass(frozen=True, repr=False)
-class PaperTable(AsFrame):
+class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     """A table for a paper, in several formats; ``str`` gives Markdown.
 
     Attributes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import partial
 from math import isfinite
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, fields
 from itertools import chain
 from typing import Any, Literal
 
@@ -154,11 +153,11 @@ def _content(report: Report) -> dict[str, Any]:
         values = objects(draw_values(report, report.log))
         return content | {"all_classes": values, "log": report.log}
     texts = {"missing": reasons("missing"), "sentence": sentence(report, report.log)}
-    return content | {"log": asdict(report.log) | texts}
+    return content | {"log": structs.asdict(report.log) | texts}
 
 
 def _score(score: Score) -> dict[str, object]:
-    values = {field.name: getattr(score, field.name) for field in fields(score)}
+    values = structs.asdict(score)
     del values["interval_kind"], values["intervals"], values["run_means"]
     head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
     head["accuracy"] = score.intervals[score.interval_kind]

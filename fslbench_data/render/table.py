@@ -10,12 +10,13 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from benchmark_spec.version import OUTPUT_SCHEMA
 
@@ -23,8 +24,7 @@ Markup = Callable[[str], str]
 """Writes a text in the form of some format."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of a table.
 
     Attributes
@@ -77,8 +77,7 @@ def right(name: str, cell: Callable[[Any], object], missing: str = "") -> Column
     return Column(name, cell, "right", missing=missing)
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of any objects, and columns that give their values.
 
     Attributes

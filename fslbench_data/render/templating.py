@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from benchmark_spec.naming import one_line
 from fslbench_data.render.fonts import font_faces

@@ -19,13 +19,13 @@ import sys
 import threading
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, cast
 
 import pyarrow as pa
+from msgspec.structs import asdict
 
 from analysis_sql.queries.limits import MEMORY, SECONDS, check_seconds, memory_bytes
 from benchmark_spec import errors

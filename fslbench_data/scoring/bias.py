@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analysis_sql.bias import (
     AtLevel,
@@ -37,8 +38,7 @@ Steps = dict[str, AnyInts]
 """A method's correct queries of each class (T, K), of R runs (T, K, R), by step of a ladder."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LadderResults:
+class LadderResults(Struct, frozen=True, eq=False, dict=True):
     """The results of methods on one ladder, read once and scored at any level.
 
     `left_out` have no counts by class, or a rule to stop; `prefixes` are in no ranking.
@@ -168,8 +168,7 @@ Gap = tuple[str, str, Contrast]
 """From which step, to which, and what is lost."""
 
 
-@dataclass(frozen=True)
-class MethodBias:
+class MethodBias(Struct, frozen=True):
     """A method on the steps that it answered, and its gaps: first those of :data:`RELIANCE`."""
 
     method: str
@@ -178,8 +177,7 @@ class MethodBias:
     gaps: tuple[Gap, ...]
 
 
-@dataclass(frozen=True)
-class PairBias:
+class PairBias(Struct, frozen=True):
     """Two methods on the tasks of a ladder that both answered: `method` minus `versus`.
 
     `gaps` are what `method` loses minus what `versus` does, the last from first step to last.
@@ -191,8 +189,7 @@ class PairBias:
     gaps: tuple[Gap, ...]
 
 
-@dataclass(frozen=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """How alike two metrics, in words such as ``wAcc on random``, rank the methods."""
 
     first: str
@@ -200,8 +197,7 @@ class Ranking:
     found: RankCorrelation
 
 
-@dataclass(frozen=True, repr=False)
-class LadderReport:
+class LadderReport(Struct, frozen=True, eq=False):
     """The methods on one ladder.
 
     `rankings` are of three methods or more that answered all tasks of the first and last step,
@@ -214,8 +210,8 @@ class LadderReport:
     methods: tuple[MethodBias, ...]
     pairs: tuple[PairBias, ...]
     rankings: tuple[Ranking, ...]
-    results: LadderResults = field(compare=False)
-    last: dict[str, Floats] = field(default_factory=dict, compare=False)
+    results: LadderResults
+    last: dict[str, Floats]
 
     def __repr__(self) -> str:
         about = f"{many(len(self.methods), 'method')}, {many(len(self.pairs), 'pair')}"
@@ -339,8 +335,7 @@ def _gaps(results: LadderResults, method: str, level: float) -> Iterator[Gap]:
         yield before, after, gap_of(_contrast(results, parts, common, level))
 
 
-@dataclass(frozen=True)
-class BiasReport:
+class BiasReport(Struct, frozen=True):
     """What `fslbench score --bias` shows: each ladder, and how alike ladders rank the methods."""
 
     signature: Signature

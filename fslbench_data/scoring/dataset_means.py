@@ -21,12 +21,13 @@ Other data sets are another question, which a sign test over data sets answers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import comb, nan, sqrt
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.pairs import PairArrays
@@ -53,8 +54,7 @@ DATASET_MEANS = schema(
 """One row a method, or a pair of methods, and what the interval is about."""
 
 
-@dataclass(frozen=True)
-class DatasetMean:
+class DatasetMean(Struct, frozen=True):
     """A method's mean over data sets, or its difference from another's, percentage points.
 
     Attributes

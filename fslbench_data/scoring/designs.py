@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -26,8 +27,7 @@ from fslbench_data.tasks.allway import Parts, test_part
 from fslbench_data.tasks.draw import Pool, classes_of_images
 
 
-@dataclass(frozen=True)
-class Units:
+class Units(Struct, frozen=True):
     """What another experiment would draw anew, as titles and notes name it.
 
     `missing` kinds of interval are not there, `bounded` ones are upper bounds, each with a reason.

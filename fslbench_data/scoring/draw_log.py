@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import (
@@ -31,8 +32,7 @@ OPTIONAL = ("draw", "shots", "second")
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class DrawLog:
+class DrawLog(Struct, frozen=True, eq=False):
     """The predicted class of every test image, a row a method, draw and image."""
 
     source: str
@@ -55,8 +55,7 @@ class DrawLog:
     """As of :class:`fslbench_data.scoring.task_log.TaskLog`."""
 
 
-@dataclass(frozen=True, eq=False)
-class Drawn:
+class Drawn(Struct, frozen=True, eq=False):
     """The results of a method at a number of shots."""
 
     name: str

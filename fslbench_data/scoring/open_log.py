@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import EXACT, RightQueries
@@ -263,9 +263,8 @@ def _of_draws(read: DrawLog, pool: int) -> OwnLog:
         more = ", in differences too" * any(len(group.methods) > 1 for group in results)
         about_one = f"± is for new test images with this one support{more}"
         notes.insert(0, f"one draw of {listing(single, 4)}: {about_one}")
-    facts = DrawFacts(
-        read.source, classes, images, 0.0, True, True, "", 0, tuple(notes), draws, pool
-    )
+    shared = read.source, classes, images, 0.0, True, True, "", 0, tuple(notes)
+    facts = DrawFacts(*shared, draws=draws, pool=pool)
     drawn = Pool(read.classes, read.class_of_image, None, None, 0.0, ())
     release = release_of(read, drawn, facts, results, infos, {"pool": pool})
     made = _groups([0] * len(infos), infos, results, known=True)

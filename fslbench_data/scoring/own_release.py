@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.leave_one_out.episodes import ABSENT
@@ -31,8 +32,7 @@ OWN_TASKS = "own-tasks"
 """What signatures have in place of a release."""
 
 
-@dataclass(frozen=True)
-class LogFacts:
+class LogFacts(Struct, frozen=True):
     """Facts of a log's tasks besides their results.
 
     `unseen` images are in no task, by the classes' sizes or an estimate. `roles` says whether
@@ -49,11 +49,10 @@ class LogFacts:
     run_column: str
     superclasses: int
     warnings: tuple[str, ...]
-    runs_apart: bool = field(default=False, kw_only=True)
+    runs_apart: bool = False
 
 
-@dataclass(frozen=True)
-class DrawFacts(LogFacts):
+class DrawFacts(LogFacts, frozen=True, kw_only=True):
     """The same of results with all classes at once.
 
     `draws` are how many each method has at each number of shots, 0 without any support, and `pool`
@@ -64,8 +63,7 @@ class DrawFacts(LogFacts):
     pool: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class OwnRelease(Release):
+class OwnRelease(Release, frozen=True, eq=False):
     """The tasks of a log, task sets of a data set for each group of methods that answered the same.
 
     Images have ids in the order of their classes: those of the log first, then those that no task
@@ -113,8 +111,7 @@ class OwnRelease(Release):
         return table.select([column]) if column else table
 
 
-@dataclass(frozen=True, eq=False)
-class OwnLog:
+class OwnLog(Struct, frozen=True, eq=False):
     """A log of one's own tasks with the results of methods: a submission with its release."""
 
     release: OwnRelease

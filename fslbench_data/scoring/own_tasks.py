@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
@@ -38,8 +38,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Evenness:
+class Evenness(Struct, frozen=True):
     """A chi-square test of how often classes, or images within classes, were drawn.
 
     `statistic` is Pearson's, scaled for drawing without replacement; no test where `df` is 0.
@@ -195,8 +194,7 @@ ONCE_REFUSED = 0.1
 """Share of the images seen that were seen once, above which they are."""
 
 
-@dataclass(frozen=True, eq=False)
-class LogResults:
+class LogResults(Struct, frozen=True, eq=False):
     """B tasks, and the M methods that answered exactly these.
 
     `class_ids` (B, K) and `image_ids` (B, K, m) are positions in the log; `y` (M, B) is a mean over
@@ -409,8 +407,7 @@ def _check_common_tasks(log: TaskLog, first: Ints, own: Ints, name: str, other: 
             )
 
 
-@dataclass(frozen=True, eq=False)
-class Pool:
+class Pool(Struct, frozen=True, eq=False):
     """All that may be drawn.
 
     Classes and images of the log come first, then others that may be drawn and are in no task;

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.intervals.intervals import Interval
@@ -21,16 +22,14 @@ from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, pr
 from fslbench_data.tasks import TaskSetInfo
 
 
-@dataclass(frozen=True)
-class PaperRow:
+class PaperRow(Struct, frozen=True):
     """A method, or with `versus` the difference of two, the first minus the second."""
 
     method: str
     versus: str = ""
 
 
-@dataclass(frozen=True)
-class TableRequest:
+class TableRequest(Struct, frozen=True):
     """What a table of a report is to hold.
 
     `methods` are the rows; with `against` they are differences. `suites`, `every` task set and
@@ -128,8 +127,7 @@ def headings(sets: Sequence[TaskSetInfo]) -> list[str]:
     return [str(p) for p in protocols]
 
 
-@dataclass(frozen=True)
-class PaperCell:
+class PaperCell(Struct, frozen=True):
     """A method's accuracy on a task set, or a difference of two methods there.
 
     `strong` is the highest mean, or a significant difference; `not_significant` is whether the
@@ -145,8 +143,7 @@ class PaperCell:
     unbound: bool = False
 
 
-@dataclass(frozen=True)
-class PaperColumn:
+class PaperColumn(Struct, frozen=True):
     """A task set; `pairs` of methods are adjusted for, and a cell is None without results.
 
     Or, with `over`, the mean over so many data sets, of which `scored` names the first's task set.
@@ -165,8 +162,7 @@ class PaperColumn:
         return "mean" if self.over else self.scored.dataset
 
 
-@dataclass(frozen=True)
-class PaperContent:
+class PaperContent(Struct, frozen=True):
     """Rows and columns of a table for a paper; the signature is of these task sets alone.
 
     `own` are methods of the results, in a block before the reference methods; `by_queries`

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.intervals import check_level
@@ -55,8 +55,7 @@ from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated, counts_on, validate
 
 
-@dataclass(frozen=True)
-class Pilot:
+class Pilot(Struct, frozen=True):
     """Results of a method, or of its difference from `versus` where that is not empty.
 
     `mean` is in percentage points; `bound` says whether the results name their tasks.
@@ -75,8 +74,7 @@ class Pilot:
         return f"{self.method} minus {self.versus}" if self.versus else self.method
 
 
-@dataclass(frozen=True)
-class OpenPilot(Pilot):
+class OpenPilot(Pilot, frozen=True):
     """Variances estimated from tasks that reuse no image, in fractions squared.
 
     `likely` are the components that they leave likely; None where all tasks are alike.
@@ -87,15 +85,13 @@ class OpenPilot(Pilot):
     likely: LikelyComponents | None
 
 
-@dataclass(frozen=True)
-class PooledPilot(Pilot):
+class PooledPilot(Pilot, frozen=True):
     """Variances estimated from tasks that reuse images."""
 
     variances: LeftOutPilot
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
+class Results(Struct, frozen=True, eq=False):
     """Results to take a pilot from: those of a submission, then the reference methods'."""
 
     release: Release
@@ -259,8 +255,7 @@ POOLED = "pooled"
 """The suite of plans for sets that reuse images."""
 
 
-@dataclass(frozen=True)
-class DatasetPlan:
+class DatasetPlan(Struct, frozen=True):
     """The plan of one data set, for sets that reuse no image.
 
     `rows` ascend in Q; `choice` is Q* for the pilot's shots and this data set's T.
@@ -286,8 +281,7 @@ class DatasetPlan:
         return effect, f"the open interval at Q = {row.query}"
 
 
-@dataclass(frozen=True)
-class PooledSetPlan:
+class PooledSetPlan(Struct, frozen=True):
     """The plan of one data set and protocol, for sets that reuse images.
 
     `noiseless`, `stable` and `usual` are B0, B1 and the number of tasks of a pooled set; None where
@@ -315,8 +309,7 @@ class PooledSetPlan:
         return effect, f"the interval for new images of {tasks:,} tasks"
 
 
-@dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Struct, frozen=True):
     """Plans of data sets, the request, and sets whose pilots do not suffice.
 
     The plans are each a :class:`DatasetPlan`, or a :class:`PooledSetPlan` of the suite `pooled`.

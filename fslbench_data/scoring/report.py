@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
@@ -25,8 +25,7 @@ from fslbench_data.scoring.task_set_report import (
 )
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Struct, frozen=True, dict=True):
     """All scores and comparisons of a submission.
 
     Attributes

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import hypot, isfinite, log, sqrt
 from pathlib import Path
@@ -19,6 +18,8 @@ from statistics import NormalDist
 from typing import Any, Literal, cast
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
@@ -66,8 +67,7 @@ _PRINTED = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(Struct, frozen=True):
     """The tasks that a result was measured on, drawn uniformly with images and classes reused.
 
     Attributes
@@ -145,8 +145,7 @@ class Design:
         return sqrt(1 + SHARES[near][of] * (factor**2 - 1))
 
 
-@dataclass(frozen=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """A printed accuracy in per cent, and half-widths of its intervals in points.
 
     Attributes
@@ -175,8 +174,7 @@ class Printed:
     n_tasks: int | None = None
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Two results on the same data set, ways and shots: for what they differ significantly.
 
     For other tasks if the difference exceeds √(h₁² + h₂²); for new images and new classes if it
@@ -221,8 +219,7 @@ class Difference:
         return abs(self.difference) > (hypot(*widths) if kind == "tasks" else sum(widths))
 
 
-@dataclass(frozen=True)
-class Reported:
+class Reported(Struct, frozen=True):
     """Printed results, or means of accuracies, and what can be concluded from them."""
 
     results: tuple[Printed, ...]

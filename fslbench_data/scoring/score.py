@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import structs
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.kinds import CLASS_AWARE

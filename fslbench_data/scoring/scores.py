@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from analysis_sql.comparison.verdicts import PairInterval, Verdict
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS, Designs
@@ -34,8 +34,7 @@ OF_OTHERS = "run to stop when conclusive about another method"
 """Why nothing is concluded about a run that had a rule to stop and others than its rival."""
 
 
-@dataclass(frozen=True)
-class Stopped:
+class Stopped(Struct, frozen=True):
     """A run that was stopped when it was conclusive about `versus`, at the `level` of its rule.
 
     `sequence` is the confidence sequence's interval of the difference, valid at any
@@ -86,8 +85,7 @@ def verdict_by_rule(
     return Verdict.NOT_ESTIMABLE, reason
 
 
-@dataclass(frozen=True, repr=False)
-class Score:
+class Score(Struct, frozen=True):
     """A method's mean accuracy over the tasks of a set that it answered.
 
     Attributes
@@ -262,8 +260,7 @@ def _no_interval(
     )
 
 
-@dataclass(frozen=True, repr=False)
-class Signature:
+class Signature(Struct, frozen=True):
     """What a result rests on; ``str`` gives the line that every output starts with.
 
     `hub` is ``ORG/NAME@COMMIT``; `sets` are the scored task sets and their closed twins;
@@ -306,7 +303,7 @@ class Signature:
 
     def as_json(self) -> dict[str, Any]:
         """Return all of it as plain values."""
-        values = {**asdict(self), "sets": [info.as_json() for info in self.sets]}
+        values = {**structs.asdict(self), "sets": [info.as_json() for info in self.sets]}
         return values if self.log else {k: v for k, v in values.items() if k != "log"}
 
     @property

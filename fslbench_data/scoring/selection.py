@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import (
@@ -103,8 +105,7 @@ Sources = Source | OwnLog | Sequence[Source | OwnLog]
 """Results, a file or frame of them, or several; or a log of one's own tasks."""
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The methods that are compared, the task sets, and how.
 
     Attributes
@@ -156,8 +157,7 @@ class Selection:
         return cls(names_of(against), chosen, *sets, level, allow_unbound, references)
 
 
-@dataclass(frozen=True, eq=False)
-class Selected:
+class Selected(Struct, frozen=True, eq=False):
     """The methods that are compared, and the task sets on which they are.
 
     Attributes

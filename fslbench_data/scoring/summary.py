@@ -6,11 +6,11 @@ The same for the terminal, a notebook, a page and a paper; it has no text.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict, holm
@@ -38,8 +38,7 @@ class Mark(Enum):
     UNJUDGED = "not all tasks answered, or a run with a rule to stop: not among the pairs"
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """A method on a task set, among others; `behind` the highest mean, percentage points."""
 
     score: Score
@@ -47,8 +46,7 @@ class Standing:
     behind: float
 
 
-@dataclass(frozen=True)
-class Standings:
+class Standings(Struct, frozen=True):
     """Several methods on a primary task set; verdicts are adjusted for `family` pairs."""
 
     primary: TaskSetReport
@@ -162,8 +160,7 @@ def _most_accurate(task_set: TaskSetReport, positions: Iterable[int]) -> list[in
     return sorted(positions, key=order)[:MOST_ACCURATE]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Struct, frozen=True):
     """A single method on a primary task set: its comparisons, and those that a table has."""
 
     primary: TaskSetReport
@@ -175,8 +172,7 @@ class Row:
 Question = Literal["new images", "new classes", "same images only"]
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """What the comparisons of a single method came to, for one question.
 
     `better` and `worse` are significant after Holm's procedure over `family` comparisons,
@@ -197,8 +193,7 @@ class Tally:
         return self.compared - self.better - self.worse - self.unknown
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """The part of a report to read first.
 
     `rows` and `tallies` are of a single method, `columns` of several; `references` are the

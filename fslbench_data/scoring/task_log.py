@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.leave_one_out.episodes import ABSENT, padded
@@ -51,8 +52,7 @@ WHOLE_TASK = (
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class TaskLog:
+class TaskLog(Struct, frozen=True, eq=False):
     """Tasks that reuse images, one row a method, run and task; R rows in the order of the log.
 
     `method`, `task` and `run` (R,) are positions among `methods`, `tasks` and `runs`, `class_ids`
@@ -308,8 +308,7 @@ def _check_columns(table: pa.Table, where: str) -> None:
         raise SchemaError("the log has no rows", where=where, fix="log a row a method and task")
 
 
-@dataclass(frozen=True, eq=False)
-class Lists:
+class Lists(Struct, frozen=True, eq=False):
     """A list column as an array: how long each row's list is (R,), and all values in a row.
 
     `inner` are the lengths of lists within the lists, where there are such, of rows `of_row`.

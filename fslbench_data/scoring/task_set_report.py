@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from math import isnan, nan
@@ -11,6 +10,8 @@ from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -107,8 +108,7 @@ def comparison_batches(sets: Iterable[TaskSetReport]) -> Iterator[pa.RecordBatch
             yield batch.select(COMPARISONS.names)
 
 
-@dataclass(frozen=True)
-class MadeWhenRead:
+class MadeWhenRead(Struct, frozen=True):
     """A table that is made each time that it is read, a batch at a time."""
 
     schema: pa.Schema
@@ -225,8 +225,7 @@ _PAIRS_AT_ONCE = 1024
 """Pairs that are rows of a batch."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TaskSetReport:
+class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
     """The results on one task set: scores, and every requested comparison.
 
     `scores` and `counts` are of the submission's methods, then of the references: M in all;
@@ -245,7 +244,6 @@ class TaskSetReport:
     units: Units
     closed: Mapping[str, Interval]
     at_other_level: TaskSetReport | None = None
-    _arrays: dict[IntervalKind, PairArrays] = field(default_factory=dict, init=False)
 
     def __repr__(self) -> str:
         about = (
@@ -292,6 +290,11 @@ class TaskSetReport:
     def pairs(self) -> PairArrays:
         """The pairs by the primary kind; see :meth:`pairs_of`."""
         return self.pairs_of(self.interval_kind)
+
+    @cached_property
+    def _arrays(self) -> dict[IntervalKind, PairArrays]:
+        """What :meth:`pairs_of` gave, by kind."""
+        return {}
 
     def pairs_of(self, kind: IntervalKind) -> PairArrays:
         """Return intervals and verdicts of the requested pairs, as arrays (F, M)."""
@@ -588,8 +591,7 @@ class TaskSetReport:
         return verdict_by_rule((own.method, other.method), (own.stopped, other.stopped), self.level)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What holds for pairs whatever the kind of interval; closed verdicts are -1 without any."""
 
     stopped: NDArray[np.bool_]

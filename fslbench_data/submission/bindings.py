@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -23,8 +22,7 @@ GroupKey = tuple[str, str, str]
 """Method, data set and task set of a group of rows."""
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(Struct, frozen=True):
     """A method's name and metadata, a line each.
 
     Raises a SpecError if a text is not printable or very long.
@@ -66,8 +64,7 @@ class Stopping(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
-@dataclass(frozen=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """The tasks of a group of rows, by the task set's fingerprint.
 
     Attributes
@@ -84,7 +81,7 @@ class Binding:
     fingerprint: str
     tasks: int | None = None
     stopping: Stopping | None = None
-    of_release: bool = field(default=False, compare=False)
+    of_release: bool = False
 
 
 Declared = tuple[dict[str, Method], dict[GroupKey, Binding], str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -36,12 +35,12 @@ class Frame(Protocol):
         """Give the rows by the Arrow PyCapsule interface."""
 
 
-class AsFrame(ABC):
+class AsFrame:
     """Rows for pandas, Arrow, and whatever takes Arrow."""
 
-    @abstractmethod
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
+        raise NotImplementedError
 
     def to_pandas(self) -> Any:
         """Return the rows as a pandas frame, numbered from 0."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
 from benchmark_spec.errors import AccuracyError, OutputError
@@ -29,8 +30,7 @@ from fslbench_data.submission.reading import counts_of, read_file
 from fslbench_data.tasks import TaskSetInfo
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Submission(AsFrame):
+class Submission(AsFrame, Struct, frozen=True, eq=False):
     """Per-task results of one or several methods on one or several task sets.
 
     Attributes

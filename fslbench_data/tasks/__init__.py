@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.leave_one_out.episodes import padded
@@ -19,8 +19,7 @@ Ids = NDArray[np.int32]
 Labels = NDArray[np.int8]
 
 
-@dataclass(frozen=True)
-class TaskSetInfo:
+class TaskSetInfo(Struct, frozen=True, dict=True):
     """Facts of a release about a task set: enough to check a submission, without its tasks."""
 
     dataset: str
@@ -67,8 +66,7 @@ class TaskSetInfo:
         }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Task:
+class Task(Struct, frozen=True, eq=False):
     """One task: images are given by id, classes by their position 0..K-1.
 
     Attributes
@@ -93,8 +91,7 @@ class Task:
         return f"<Task {self.task_id} of {self.info}: classes {self.class_ids.tolist()}>"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TaskSet:
+class TaskSet(Struct, frozen=True, eq=False):
     """All T tasks of a task set as read-only arrays; iterate or index it for single tasks.
 
     Attributes
@@ -152,8 +149,7 @@ class TaskSet:
         return (self[task_id] for task_id in range(len(self)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Episodes(TaskSet):
+class Episodes(TaskSet, frozen=True, eq=False):
     """Tasks of different shapes: arrays are as wide as the largest, -1 after each.
 
     `support` (T, n) are all support images of a task, `support_label` their positions.

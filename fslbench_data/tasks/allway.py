@@ -10,11 +10,11 @@ themselves a set.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
@@ -26,8 +26,7 @@ LEAST_DRAWS = 2
 """One draw has no variance between draws."""
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
+class Parts(Struct, frozen=True, eq=False):
     """The images that support is drawn from, class by class, and those that may be queries.
 
     `support` are image ids, `sizes` (C,) of each class; `owner` is the class of every image.

@@ -16,13 +16,13 @@ their words one after another: the first m tasks of a set are themselves a set.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, isqrt
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
@@ -42,8 +42,7 @@ Groups = NDArray[np.int64]
 """Group of each image (N,), by image id; -1 for an image that stands for itself."""
 
 
-@dataclass(frozen=True)
-class DrawnTasks:
+class DrawnTasks(Struct, frozen=True):
     """T tasks as positions of classes and of images in their class, before images have ids."""
 
     protocol: Protocol
@@ -299,8 +298,7 @@ MOST_TASKS = 4000
 """Tasks of a pooled set at most, by default."""
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """The units that tasks are drawn from, class by class in the order of their first images.
 
     `sizes` (C,) are the units of each class; the images of unit u are `counts[u]` of `images` from

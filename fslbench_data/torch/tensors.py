@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
@@ -46,8 +47,7 @@ class FeatureTensors:
         return FeatureTensors, self._source
 
 
-@dataclass(frozen=True, eq=False)
-class PictureTensors:
+class PictureTensors(Struct, frozen=True, eq=False):
     """Pictures as tensors that a transform makes of them, often (..., C, H, W)."""
 
     paths: Sequence[Path]
@@ -142,8 +142,7 @@ def device_of(device: Any) -> torch.device:
     return opened
 
 
-@dataclass(frozen=True, eq=False)
-class TaskBatch:
+class TaskBatch(Struct, frozen=True, eq=False):
     """B tasks of one protocol.
 
     Attributes

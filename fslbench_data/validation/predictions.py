@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.arrays import AnyInts, Bools, Ints
@@ -18,8 +18,7 @@ from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSetInfo
 
 
-@dataclass(frozen=True, eq=False)
-class Lists:
+class Lists(Struct, frozen=True, eq=False):
     """A column of lists of integers; those of row i are ``values[starts[i] : starts[i + 1]]``."""
 
     values: NDArray[np.integer[Any]]
@@ -57,8 +56,7 @@ class Lists:
         return every
 
 
-@dataclass(frozen=True, eq=False)
-class Labels:
+class Labels(Struct, frozen=True, eq=False, dict=True):
     """The query labels of a set's tasks, one task after the other."""
 
     values: NDArray[np.integer[Any]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import isqrt
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import EXACT, RightQueries, run_means
@@ -32,8 +32,7 @@ _ROWS = 1 << 18
 """Rows with counts that are read at once; of more, there is a database of their own."""
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(Struct, frozen=True):
     """Method, run and task set of a group of rows; `run` is None where the rows have none."""
 
     method: str
@@ -50,8 +49,7 @@ class Key:
         return f"{self.method}{run} on {self.info}"
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(Struct, frozen=True, eq=False, dict=True):
     """A submission's rows in a database.
 
     Its table `rows` has a row for each of the submission, in order (`rowid`): the number of its
@@ -65,7 +63,6 @@ class Rows:
     keys: tuple[Key, ...]
     first: tuple[int, ...]
     predictions: Predictions | None
-    _made: set[str] = field(default_factory=set, init=False)  # tables of facts
 
     @property
     def where(self) -> str:
@@ -115,6 +112,11 @@ class Rows:
             numbers = {number for (number,) in self.connection.execute(sql).fetchall()}
         bound = enumerate(self.keys)
         return [number in numbers or self.binding(key) is not None for number, key in bound]
+
+    @cached_property
+    def _made(self) -> set[str]:
+        """Tables of facts that are there."""
+        return set()
 
     def facts(self, name: str) -> bool:
         """Make a table of facts unless it is there; False if it is about lists, and none are."""
@@ -197,8 +199,7 @@ class Rows:
         return found
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """What a submission is checked against.
 
     Methods may not have the names that are `taken`; results need no fingerprint with
@@ -338,8 +339,7 @@ def _register_groups(table: Rows) -> None:
     table.connection.register("groups", pa.Table.from_arrays(arrays, list(columns)))
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
+class Group(Struct, frozen=True, eq=False):
     """One method's results on one task set, found complete.
 
     Attributes

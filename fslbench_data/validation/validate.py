@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import Counts
@@ -218,8 +219,7 @@ class First(list[Any]):
         return self.total
 
 
-@dataclass(frozen=True)
-class RowRule:
+class RowRule(Struct, frozen=True):
     """A rule about rows: a file of that name in ``analysis_sql/queries/rules``, and its wording.
 
     The texts may name columns of the first row that breaks the rule, and what :meth:`_fields` adds.
@@ -509,8 +509,7 @@ RULES: tuple[Callable[[Rows, Terms], None], ...] = (
 """In this order: of several broken rules, the first is raised."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Validated:
+class Validated(Struct, frozen=True, eq=False, dict=True):
     """A submission that fits a release, and its groups of a method and task set, by first row."""
 
     submission: Submission

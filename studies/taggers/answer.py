@@ -8,8 +8,9 @@ are right.
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from builders.baselines import run_head
 from builders.features.precomputed import read_precomputed

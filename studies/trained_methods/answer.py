@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from msgspec import structs
 from numpy.typing import NDArray
 from torch import nn
 
@@ -115,7 +116,7 @@ def tuned(trained: Trained, release: Release, name: str) -> Submission:
 
 def kept(made: Submission) -> Submission:
     """Keep the correct queries of each class."""
-    return replace(made, table=made.table.drop_columns("predictions"))
+    return structs.replace(made, table=made.table.drop_columns("predictions"))
 
 
 def jobs(

@@ -1,11 +1,11 @@
 """What a manifest says, and shards; what is refused in one is frozen: tests/test_refusals.py."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 from benchmark_spec.errors import FSLBenchError, ReleaseError
 from benchmark_spec.manifest import (

@@ -7,12 +7,12 @@ import io
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 from processes import python
 
 from benchmark_spec.digest import content_digest, fingerprint

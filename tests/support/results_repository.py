@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from recorded import recorded_sets
 
 from fslbench_data.leaderboard.repository import FolderFiles, submission_name

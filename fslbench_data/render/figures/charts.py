@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import cycle
 from textwrap import wrap
 from typing import Any
+
+from msgspec import Struct
 
 from benchmark_spec.extras import require
 from fslbench_data.render.fonts import FAMILY
@@ -76,8 +77,7 @@ _SHORT_LABEL = (
 """Names that are too long lose their beginnings: methods differ at the end."""
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A figure without its drawing.
 
     Attributes

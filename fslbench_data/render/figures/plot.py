@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from benchmark_spec.errors import (
     FSLBenchWarning,
@@ -44,8 +46,7 @@ _MINUS = r"(?<!\S)-(?=\d)"
 """A hyphen in place of a sign."""
 
 
-@dataclass(frozen=True, repr=False)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A figure for a paper; a notebook shows it.
 
     Attributes

@@ -8,7 +8,6 @@ import shlex
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from html import escape
 from math import isnan
 from pathlib import Path
@@ -16,6 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.comparison.verdicts import VERDICTS
@@ -305,8 +306,7 @@ def figure_values(figure: Figure, command: str = "") -> Values:
     return {**about, "rows": list(figure.rows)}
 
 
-@dataclass(frozen=True, repr=False)
-class Page:
+class Page(Struct, frozen=True):
     """The report page, one file of HTML; a notebook shows it in a frame of its own."""
 
     text: str

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from io import BytesIO
 from math import fsum
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError, UnknownNameError
@@ -25,16 +26,14 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.tasks import TaskSetInfo
 
 
-@dataclass(frozen=True)
-class TaskImage:
+class TaskImage(Struct, frozen=True):
     """An image of a task, and which of the task's attributes it has, sorted."""
 
     image_id: int
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ClassRow:
+class ClassRow(Struct, frozen=True):
     """A class of a task.
 
     Attributes
@@ -108,8 +107,7 @@ Credits = Mapping[int, tuple[str, str]]
 """Creator and licence of images, by id."""
 
 
-@dataclass(frozen=True)
-class HardTask:
+class HardTask(Struct, frozen=True):
     """The task of a set with the lowest mean accuracy over methods; of equal ones the first.
 
     Attributes
@@ -131,8 +129,7 @@ class HardTask:
         return fsum(self.accuracies.values()) / len(self.accuracies)
 
 
-@dataclass(frozen=True)
-class Thumbnail:
+class Thumbnail(Struct, frozen=True):
     """A small picture as a ``data:`` address of WebP, and its size in pixels."""
 
     address: str

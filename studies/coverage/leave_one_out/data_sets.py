@@ -14,12 +14,13 @@ difference to method 0, on the same tasks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from msgspec.structs import replace
 from scipy.special import gammaln
 
 from analysis_sql.class_aware.design import ClassDesign

@@ -26,12 +26,13 @@ The methods are the nearest class mean
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from benchmark_spec.protocol import Protocol
 from fslbench_data.tasks.draw import (

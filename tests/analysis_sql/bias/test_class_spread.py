@@ -2,13 +2,13 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from math import comb, exp, pi, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import integrate, optimize
 from scipy.special import expit
 

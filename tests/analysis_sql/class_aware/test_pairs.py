@@ -1,10 +1,10 @@
 """Comparisons for new classes and superclasses, ties, and what stands beside intervals."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy.stats import t, ttest_rel
 
 from analysis_sql.class_aware import kinds

@@ -1,12 +1,12 @@
 """Plans of sets that reuse images: by hand, against tasks drawn at the planned B, and in order."""
 
-from dataclasses import replace
 from math import comb, log, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 from leave_one_out_tasks import uniform_tasks, values_on
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 

@@ -2,12 +2,12 @@
 
 import shutil
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from hub_server import HubServer
+from msgspec.structs import replace
 
 from benchmark_spec.errors import LicenceError
 from benchmark_spec.manifest import (

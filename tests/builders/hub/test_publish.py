@@ -4,11 +4,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hub_server import Fault, HubServer
+from msgspec.structs import replace
 from stopping import Stop
 
 from benchmark_spec.errors import CorruptReleaseError, HubError, OutputError

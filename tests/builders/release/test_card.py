@@ -1,10 +1,9 @@
 """The dataset card: valid for the Hub, and literal in its free text."""
 
-from dataclasses import replace
-
 import pytest
 import yaml
 from huggingface_hub import DatasetCard
+from msgspec.structs import replace
 
 from benchmark_spec.manifest import CARD_FILE, Dataset, Manifest, Table
 from fslbench_data.release.folder import embedded_folder

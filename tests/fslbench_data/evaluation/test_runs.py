@@ -1,12 +1,12 @@
 """Training runs of one method, each evaluated by itself."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from commands import printed
+from msgspec.structs import replace
 
 import fslbench_data as fb
 

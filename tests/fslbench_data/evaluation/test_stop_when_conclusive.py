@@ -1,6 +1,5 @@
 """Runs that stop when they are conclusive, and what reports then say."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 from commands import invoke
 from first_conclusive import first_conclusive
+from msgspec.structs import replace
 
 from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
 from fslbench_data import Submission, evaluate, merge, score

@@ -1,10 +1,10 @@
 """Which release a submission answers, and why files are refused."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from results_repository import KEY, Repository, answers, random_counts
 
 from benchmark_spec.errors import HubUnreachableError

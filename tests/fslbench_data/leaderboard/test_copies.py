@@ -4,12 +4,12 @@ import csv
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from git_checkout import Checkout, needs_git
 from hub_server import HubServer
+from msgspec.structs import replace
 from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.hub import HubAddress

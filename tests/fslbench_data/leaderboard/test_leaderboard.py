@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from biased_release import write_biased
 from commands import invoke
+from msgspec.structs import replace
 from results_repository import KEY, Repository, answers, random_counts
 from toy_release import toy_release
 

@@ -1,11 +1,11 @@
 """One task set's table: against the statistics it is made of, and its order."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from class_aware_interval import class_aware_interval
+from msgspec.structs import replace
 from scipy.stats import t, ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign

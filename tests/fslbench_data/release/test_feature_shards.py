@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hub_server import HubServer
+from msgspec.structs import replace
 
 from benchmark_spec.errors import LicenceError
 from builders.hub.publish import check_licences, publish

@@ -6,7 +6,6 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from feature_arrays import feature_array
+from msgspec.structs import replace
 
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
 from fslbench_data.release import features as feature_copies

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pytest
 from forged import parquet
 from hub_server import Fault, HubServer
+from msgspec.structs import replace
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (

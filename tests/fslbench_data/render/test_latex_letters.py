@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typesetting import typeset
 
 from fslbench_data.render.latex import _MATHEMATICS, beyond_pdflatex, latex, tex_of

@@ -3,13 +3,13 @@
 import csv
 import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from commands import invoke, printed
 from elements import Elements
+from msgspec.structs import replace
 from recorded import recorded_sets
 
 import fslbench_data as fb

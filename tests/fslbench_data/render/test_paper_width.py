@@ -2,10 +2,10 @@
 
 import re
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from typesetting import typeset
 
 import fslbench_data as fb

@@ -3,10 +3,10 @@
 import csv
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 from recorded import recorded
 
 from analysis_sql.intervals.intervals import Interval

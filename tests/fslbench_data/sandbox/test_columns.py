@@ -1,7 +1,6 @@
 """Strangers' logs in Parquet: read column by column in the sandbox, whatever the file does."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import own_logs
@@ -9,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hostile_parquet import NUM_ROWS, Parquet, put, with_page
+from msgspec.structs import replace
 
 from benchmark_spec.errors import TooLargeError, UnreadableError
 from fslbench_data.sandbox.client import read_untrusted_columns, read_untrusted_table

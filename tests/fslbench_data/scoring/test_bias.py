@@ -1,7 +1,6 @@
 """`fslbench score --bias`: steps, gaps, what is left out, and every format."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from biased_release import write_biased
+from msgspec.structs import replace
 from recorded import in_run, recorded
 from scipy import stats
 

@@ -1,7 +1,6 @@
 """Sets of episodes in a release: drawn by the rule, answered, and scored as a log of them is."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke, printed
+from msgspec.structs import replace
 from recorded import in_run
 from results_repository import Repository
 from scipy.stats import chisquare

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke, printed
+from msgspec.structs import replace
 from recorded import in_run, recorded
 
 from analysis_sql.class_aware.design import ClassDesign

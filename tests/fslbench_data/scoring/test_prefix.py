@@ -1,11 +1,11 @@
 """Submissions of the first tasks of a set, as many as their authors chose: no output concludes."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from commands import printed
+from msgspec.structs import replace
 from recorded import recorded_sets
 
 import fslbench_data as fb

@@ -1,7 +1,6 @@
 """Which queries were right: from logs and submissions to intervals, and what is refused."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from commands import invoke
+from msgspec.structs import replace
 
 import fslbench_data as fb
 from benchmark_spec.errors import ContradictionError, FSLBenchWarning, SchemaError, SpecError

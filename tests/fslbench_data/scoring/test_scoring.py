@@ -1,12 +1,12 @@
 """From counts to verdicts, on a release small enough to compute by hand."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from commands import invoke
+from msgspec.structs import replace
 from recorded import recorded_sets
 from scipy import stats
 

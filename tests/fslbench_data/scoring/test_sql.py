@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -12,6 +11,7 @@ import own_logs
 import pyarrow as pa
 import pytest
 from commands import invoke
+from msgspec.structs import replace
 from processes import python
 from recorded import answered, recorded
 

@@ -1,11 +1,11 @@
 """What is read of a report first: task sets, baselines, tallies, and how several methods stand."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from recorded import recorded
 
 import fslbench_data as fb

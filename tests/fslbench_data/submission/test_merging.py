@@ -1,7 +1,6 @@
 """Several files of results as one: nothing that they say is lost, and what disagrees is refused."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 from commands import invoke, printed
 from golden_inputs import Columns, with_fingerprints, write_columns
+from msgspec.structs import replace
 from recorded import in_run, recorded
 
 import fslbench_data as fb

@@ -2,7 +2,6 @@
 
 import re
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from golden_inputs import write_columns
+from msgspec.structs import replace
 
 from benchmark_spec.errors import ContradictionError, PredictionError
 from fslbench_data.release.release import Release

@@ -4,7 +4,6 @@ import base64
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from commands import invoke, printed
 from elements import Elements
+from msgspec.structs import replace
 from tiny_features import write_pictured_release
 
 from benchmark_spec.errors import SourceError, UnknownNameError
