@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from benchmark_spec.errors import SpecError, UnknownNameError, quoted
 
@@ -18,8 +19,7 @@ About = Literal["new images", "new classes", "new superclasses", "closed"]
 ABOUTS: tuple[About, ...] = get_args(About)
 
 
-@dataclass(frozen=True)
-class Suite:
+class Suite(Struct, frozen=True):
     """How the tasks of a task set were drawn.
 
     Attributes
@@ -203,8 +203,7 @@ MAX_WHOLE_QUERIES = 10_000_000
 """Of a task of all classes; ImageNet's training images are 1.3 million."""
 
 
-@dataclass(frozen=True, order=True)
-class Protocol:
+class Protocol(Struct, frozen=True, order=True):
     """The size of a task: `way` classes, `shot` support and `query` query images of each.
 
     ``str(Protocol(5, 1, 1))`` is ``"5w1s1q"``, and :meth:`parse` reads it back.
@@ -257,8 +256,7 @@ class Protocol:
         return self.shot + self.query
 
 
-@dataclass(frozen=True, order=True)
-class LoggedProtocol(Protocol):
+class LoggedProtocol(Protocol, frozen=True, order=True):
     """The size of tasks that were drawn elsewhere: of any number of ways and queries.
 
     `shot` is 0, and `query` all images of a class, where it is unknown which are support.
@@ -268,8 +266,7 @@ class LoggedProtocol(Protocol):
         """Take every size that a log has."""
 
 
-@dataclass(frozen=True, order=True)
-class WholeProtocol(Protocol):
+class WholeProtocol(Protocol, frozen=True, order=True):
     """The size of a task of all classes: `query` counts all its queries, of whatever class.
 
     `shot` is 0 where a log does not have it.
@@ -306,8 +303,7 @@ def task_sets_of(name: str, where: str = "") -> tuple[str, ...]:
     return tuple(str(TaskSetName.parse(whole)) for whole in names)
 
 
-@dataclass(frozen=True, order=True)
-class TaskSetName:
+class TaskSetName(Struct, frozen=True, order=True):
     """Name of a task set: a suite and a protocol, such as ``open-5w5s5q``."""
 
     suite: str

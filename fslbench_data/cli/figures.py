@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from benchmark_spec.errors import listing
-from benchmark_spec.protocol import ABOUTS
 from fslbench_data.cli.options import (
     FILE,
     Command,
@@ -189,7 +188,7 @@ def _width(given: str) -> str | float:
 @release_option
 @click.option(
     "--kind",
-    type=click.Choice(ABOUTS),
+    type=click.Choice(["new images", "new classes", "new superclasses", "closed"]),
     default="new images",
     show_default=True,
     help="What half-widths are about; closed: only tasks of the very same images.",
