@@ -146,7 +146,7 @@ class LooseFiles:
         return path
 
 
-class HubResults(Struct, frozen=True):
+class HubResults(Struct, frozen=True, dict=True):
     """A results repository at a commit; a file's size is known before anything is fetched."""
 
     address: HubAddress

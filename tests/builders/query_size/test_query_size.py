@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from reference_heads import ncc
 from scipy.stats import sem, t
 
@@ -127,7 +128,7 @@ def test_the_end_of_what_is_compared(embedded: Release) -> None:
     assert 150 <= last < 176
     assert not far.choice.more
     for more, said in ((True, f"Q* = {last} or more, "), (False, f"Q* = {last}, ")):
-        choice = replace(far.choice, best=last, more=more)
+        choice = structs.replace(far.choice, best=last, more=more)
         assert sentence(replace(far, choice=choice)).startswith(said)
 
 

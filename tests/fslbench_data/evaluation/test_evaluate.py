@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow.compute as pc
 import pytest
 from commands import invoke
+from msgspec.structs import replace
 
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
@@ -75,7 +76,8 @@ def test_a_reference_method_again(embedded: Release) -> None:
         assert not pc.any(pc.is_valid(reference.table.column(name))).as_py()
     kept = reference.table.drop_columns(["predictions", "second"])
     assert content_digest(with_right_queries(found, embedded).table) == content_digest(kept)
-    assert found.bindings == reference.bindings
+    own = {key: replace(bound, of_release=False) for key, bound in reference.bindings.items()}
+    assert found.bindings == own
 
 
 def test_one_task_or_a_batch_gives_the_same_predictions(embedded: Release) -> None:
