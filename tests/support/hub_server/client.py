@@ -1,7 +1,5 @@
 """The other side: points huggingface_hub and datasets in this process at a server."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator
@@ -25,7 +23,7 @@ ENVIRONMENT = {
 }
 
 
-def point_at(hub: HubServer, home: Path, token: str, patch: pytest.MonkeyPatch) -> None:
+def point_at(hub: "HubServer", home: Path, token: str, patch: "pytest.MonkeyPatch") -> None:
     """Let clients in this process and in its children use a server, empty caches and a token."""
     import huggingface_hub.constants as constants
 
@@ -44,15 +42,35 @@ def point_at(hub: HubServer, home: Path, token: str, patch: pytest.MonkeyPatch) 
         patch.setenv(name, value)
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"):
         patch.delenv(name, raising=False)
-    for name, value in _huggingface_hub(home).items():
+    places: dict[str, Any] = {
+        "HF_HOME": str(home),
+        "HF_HUB_CACHE": str(home / "hub"),
+        "HUGGINGFACE_HUB_CACHE": str(home / "hub"),
+        "HF_ASSETS_CACHE": str(home / "assets"),
+        "HF_XET_CACHE": str(home / "xet"),
+        "HF_TOKEN_PATH": str(home / "token"),
+        "HF_STORED_TOKENS_PATH": str(home / "stored_tokens"),
+        "AGENT_HARNESSES_PATH": str(home / ".agent_harnesses.json"),
+        "HF_HUB_OFFLINE": False,
+    }
+    for name, value in places.items():
         patch.setattr(constants, name, value, raising=False)
-    if "datasets.config" in sys.modules:
-        for name, value in _datasets(home).items():
-            patch.setattr(sys.modules["datasets.config"], name, value)
+    places = {
+        "HF_CACHE_HOME": str(home),
+        "HF_DATASETS_CACHE": home / "datasets",
+        "HF_MODULES_CACHE": home / "modules",
+        "DOWNLOADED_DATASETS_PATH": home / "datasets/downloads",
+        "EXTRACTED_DATASETS_PATH": home / "datasets/downloads/extracted",
+        "HF_HUB_OFFLINE": False,
+        "HF_DATASETS_OFFLINE": False,
+    }
+    if config := sys.modules.get("datasets.config"):
+        for name, value in places.items():
+            patch.setattr(config, name, value)
     forget()
 
 
-def use_xet(hub: HubServer, patch: pytest.MonkeyPatch) -> None:
+def use_xet(hub: "HubServer", patch: "pytest.MonkeyPatch") -> None:
     """Let clients in this process and in its children use xet, and try what fails only once."""
     import huggingface_hub.constants as constants
 
@@ -89,7 +107,7 @@ def offline() -> Iterator[None]:
         forget()
 
 
-def quicken(patch: pytest.MonkeyPatch) -> list[float]:
+def quicken(patch: "pytest.MonkeyPatch") -> list[float]:
     """Let the clients wait a hundredth of a second at most; gives the waits they asked for."""
     from huggingface_hub import file_download
     from huggingface_hub.utils import _http
@@ -109,31 +127,3 @@ def quicken(patch: pytest.MonkeyPatch) -> list[float]:
         if module is not None:
             patch.setattr(module, "time", QuickTime(), raising=False)
     return asked
-
-
-def _huggingface_hub(home: Path) -> dict[str, Any]:
-    cache = str(home / "hub")
-    return {
-        "HF_HOME": str(home),
-        "HF_HUB_CACHE": cache,
-        "HUGGINGFACE_HUB_CACHE": cache,
-        "HF_ASSETS_CACHE": str(home / "assets"),
-        "HF_XET_CACHE": str(home / "xet"),
-        "HF_TOKEN_PATH": str(home / "token"),
-        "HF_STORED_TOKENS_PATH": str(home / "stored_tokens"),
-        "AGENT_HARNESSES_PATH": str(home / ".agent_harnesses.json"),
-        "HF_HUB_OFFLINE": False,
-    }
-
-
-def _datasets(home: Path) -> dict[str, Any]:
-    cache = home / "datasets"
-    return {
-        "HF_CACHE_HOME": str(home),
-        "HF_DATASETS_CACHE": cache,
-        "HF_MODULES_CACHE": home / "modules",
-        "DOWNLOADED_DATASETS_PATH": cache / "downloads",
-        "EXTRACTED_DATASETS_PATH": cache / "downloads" / "extracted",
-        "HF_HUB_OFFLINE": False,
-        "HF_DATASETS_OFFLINE": False,
-    }
