@@ -7,6 +7,6 @@
 """
 
 from hub_server.answers import Fault
-from hub_server.server import HubServer
+from hub_server.server import HubServer, forget, use_xet
 
-__all__ = ["Fault", "HubServer"]
+__all__ = ["Fault", "HubServer", "forget", "use_xet"]
