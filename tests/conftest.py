@@ -23,8 +23,7 @@ import pyarrow as pa
 import pytest
 from comparing import first_difference, is_large
 from hub_server import HubServer
-from hub_server.client import ENVIRONMENT, point_at, quicken
-from hub_server.server import bound_socket
+from hub_server.server import ENVIRONMENT, bound_socket, point_at, quicken
 from toy_release import toy_release
 
 from analysis_sql.queries.engine import working_database

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import golden_declared
 import golden_refusals
 import pytest
 from golden_commands import REGENERATE
@@ -56,7 +55,7 @@ def _check(kind: str, found: Found, of: str = "refusals") -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_that_declare(kind: str, tmp_path: Path) -> None:
-    files, read = golden_declared.readers(tmp_path)[kind]
+    files, read = golden_refusals.readers(tmp_path)[kind]
     found, words = Found(), Found()
     for name, (text, named) in files.items():
         found[name], words[name] = _refusal(partial(read, text), tmp_path)

@@ -19,7 +19,7 @@ def main() -> None:
     """Print the numbers of accepted and refused files by ending, and the disagreements."""
     sys.path.insert(0, str(SUPPORT))
     with TemporaryDirectory() as folder:
-        compare = import_module("fuzzing.two_validators").compare
+        compare = import_module("fuzzing").compare
         found = compare(FILES, Path(folder))
     assert set(found.seen) == {"parquet", "csv", "jsonl"}
     for ending, (refused, accepted) in sorted(found.seen.items()):

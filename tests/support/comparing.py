@@ -1,7 +1,5 @@
 """Compares what is large: pictures with a tolerance, and long values by their first difference."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,6 @@ LARGE = 20_000
 
 
 def is_large(value: Any) -> bool:
-    """Return whether a value is written in more characters than pytest can compare."""
     return len(repr(value)) > LARGE
 
 

@@ -1,7 +1,5 @@
 """The elements and texts of a page, as a browser takes it."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 

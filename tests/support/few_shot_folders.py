@@ -1,7 +1,5 @@
 """Raw folders of the few-shot data sets, in their real layouts, with pictures of one pixel."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Iterator, Mapping
@@ -43,7 +41,6 @@ def shrink(patch: pytest.MonkeyPatch, of_each: int = 2) -> dict[str, CataloguedD
 
 
 def all_classes(name: str, of_each: int = 2) -> dict[str, dict[str, int]]:
-    """The classes of each part, with so many images each."""
     parts = few_shot_datasets()[name].parts
     return {part: dict.fromkeys(classes, of_each) for part, classes in parts.items()}
 

@@ -1,7 +1,5 @@
 """A repository with many submissions, some of them spoilt, and code that is measured on it."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

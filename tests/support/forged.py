@@ -1,7 +1,5 @@
 """Releases whose tables are forged, with manifests that agree, and a process to open them."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -38,18 +36,16 @@ def read_all(release):
         else:
             release.references()
 
-for folder in sys.argv[2:]:
-    end = ["opened", ""]
-    try:
-        read_all(load_release(folder))
-    except FSLBenchError as error:
-        end = [type(error).__name__, error.what]
-    print(json.dumps(end), flush=True)
+end = ["opened", ""]
+try:
+    read_all(load_release(sys.argv[2]))
+except FSLBenchError as error:
+    end = [type(error).__name__, error.what]
+print(json.dumps(end))
 """
 
 
 def parquet(table: pa.Table, **options: Any) -> bytes:
-    """A table as the bytes of a Parquet file."""
     sink = io.BytesIO()
     pq.write_table(table, sink, **options)
     return sink.getvalue()
@@ -67,12 +63,11 @@ def forge(release: Release, folder: Path, path: str, data: bytes, **other: Any) 
     entry = tables.get(path) or Table(path, "results", "", Path(path).stem, 0, 0, "", "", "", {})
     sha256 = hashlib.sha256(data).hexdigest()
     tables[path] = replace(entry, bytes=len(data), sha256=sha256, **other)
-    datasets = tuple(
-        replace(d, **about) if d.name == entry.dataset else d for d in release.manifest.datasets
-    )
+    old = release.manifest
+    datasets = tuple(replace(d, **about) if d.name == entry.dataset else d for d in old.datasets)
     (folder / path).parent.mkdir(exist_ok=True)
     (folder / path).write_bytes(data)
-    manifest: Manifest = replace(release.manifest, datasets=datasets, tables=tuple(tables.values()))
+    manifest: Manifest = replace(old, datasets=datasets, tables=tuple(tables.values()))
     (folder / MANIFEST_FILE).write_text(manifest.to_json(), encoding="utf-8")
     return folder
 
@@ -91,21 +86,14 @@ def rewrite(folder: Path, path: str, edit: Callable[[pa.Table], pa.Table]) -> No
     table = pq.read_table(file)
     (entry,) = (t for t in read_manifest(folder)[1].tables if t.path == path)
     digest = content_digest(table)
-    change_entry(
-        folder,
-        path,
-        rows=table.num_rows,
-        bytes=file.stat().st_size,
-        sha256=sha256_of(file),
-        digest=digest,
-        fingerprint=entry.fingerprint and fingerprint(entry.dataset, entry.name, digest),
-    )
+    of_tasks = entry.fingerprint and fingerprint(entry.dataset, entry.name, digest)
+    about = {"rows": table.num_rows, "bytes": file.stat().st_size, "sha256": sha256_of(file)}
+    change_entry(folder, path, digest=digest, fingerprint=of_tasks, **about)
 
 
-def opened(*folders: Path, memory: int = 3 << 30, seconds: float = 200) -> list[tuple[str, str]]:
-    """Open releases in a process of so much memory; each one's error in class and words, if any."""
-    done = python(_OPEN, memory, *folders, timeout=seconds)
-    ends = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
-    at = folders[min(len(ends), len(folders) - 1)]
-    assert not done.returncode, f"{at} ended the process: {done.stderr[-2000:]}"
-    return ends
+def opened(folder: Path) -> tuple[str, str]:
+    """Open a release in a process of 3 GiB; its error's class and words, if there is one."""
+    done = python(_OPEN, 3 << 30, folder, timeout=200)
+    assert not done.returncode, f"{folder} ended the process: {done.stderr[-2000:]}"
+    kind, what = json.loads(done.stdout)
+    return kind, what

@@ -1,7 +1,5 @@
 """The checks at full size, of which tests use the functions at a small one."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -21,5 +19,4 @@ def study_module(name: str) -> ModuleType:
 
 
 def check_module(name: str) -> ModuleType:
-    """Import a module of studies/checks."""
     return study_module(f"checks.{name}")

@@ -1,7 +1,5 @@
 """A checkout of git for tests, whose commits may claim any date."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,7 +18,6 @@ class Checkout:
         self.commit("start")
 
     def git(self, *arguments: str, date: str = "2026-01-01T00:00:00Z", text: str = "") -> str:
-        """Run git there; what it says."""
         names = {"NAME": "somebody", "EMAIL": "somebody@example.org", "DATE": date}
         about = {f"GIT_{who}_{k}": v for who in ("AUTHOR", "COMMITTER") for k, v in names.items()}
         shut = {"GIT_CONFIG_GLOBAL": str(self.folder / ".no"), "GIT_CONFIG_NOSYSTEM": "1"}
@@ -35,7 +32,6 @@ class Checkout:
         return done.stdout.strip()
 
     def commit(self, title: str, date: str = "2026-01-01T00:00:00Z") -> None:
-        """Commit everything that lies there."""
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", title, date=date)
 

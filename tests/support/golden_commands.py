@@ -6,8 +6,6 @@ A transcript holds, for each command, its exit code, standard output, standard e
 that it wrote below ``out``.  ``FSLBENCH_REGENERATE=1`` writes transcripts instead of comparing.
 """
 
-from __future__ import annotations
-
 import base64
 import difflib
 import gzip
@@ -19,6 +17,8 @@ import platform
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from golden_inputs import INPUTS
+from msgspec import Struct, structs
 
 import fslbench_data
 from benchmark_spec.version import __version__
@@ -49,12 +50,9 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def versions() -> dict[str, str]:
-    """Of everything that the texts may depend on."""
-    return (
-        {"python": ".".join(platform.python_version_tuple()[:2])}
-        | {name: _version(name) for name in LIBRARIES}
-        | {"torch": "installed" if find_spec("torch") else "not installed"}
-    )
+    python = {"python": ".".join(platform.python_version_tuple()[:2])}
+    torch = {"torch": "installed" if find_spec("torch") else "not installed"}
+    return python | {name: _version(name) for name in LIBRARIES} | torch
 
 
 def _version(library: str) -> str:
@@ -62,12 +60,6 @@ def _version(library: str) -> str:
         return version(library)
     except PackageNotFoundError:
         return "not installed"
-
-
-def recorded_versions() -> dict[str, str]:
-    """Those with which the committed transcripts were made."""
-    found: dict[str, str] = json.loads((FOLDER / "versions.json").read_text())
-    return found
 
 
 def expanded(command: str) -> list[str]:
@@ -109,7 +101,6 @@ def _ran(command: str, folder: Path, root: Path) -> str:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    """Digest of every file below ``out``, by name."""
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).digest()
         for path in sorted((folder / "out").rglob("*"))
@@ -229,11 +220,8 @@ def alike(expected: str, text: str) -> bool:
 def check(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
     """Compare with the committed transcript, or write it.
 
-    Parameters
-    ----------
-    needs
-        Libraries whose own words or digests are in the text: with another version of them, or
-        where a digest stands for numbers, it cannot be compared.
+    With another version of the libraries that it `needs`, whose own words or digests are in the
+    text, or where a digest stands for numbers, it cannot be compared.
     """
     path, text = FOLDER / f"{name}.txt", steady(text)
     expected = path.read_bytes().decode() if path.exists() else ""
@@ -244,7 +232,7 @@ def check(name: str, text: str, needs: tuple[str, ...] = ()) -> None:
     if REGENERATE:
         path.write_text(keeping_alike(expected, text), encoding="utf-8", newline="")
         return
-    now, then = versions(), recorded_versions()
+    now, then = versions(), json.loads((FOLDER / "versions.json").read_text())
     if now == then:
         pytest.fail(difference(expected, text), pytrace=False)
     if other := [library for library in needs if now[library] != then[library]]:
@@ -289,11 +277,6 @@ def difference(expected: str, text: str) -> str:
 
 def plain(value: Any) -> Any:
     """A value of the Python interface as JSON can hold it, with the names of its types."""
-    from dataclasses import fields, is_dataclass
-    from enum import Enum
-
-    from msgspec import Struct, structs
-
     if isinstance(value, Enum):
         return str(value)
     if isinstance(value, Mapping):
@@ -301,9 +284,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Struct):
         return {"": type(value).__name__} | plain(structs.asdict(value))
     if is_dataclass(value) and not isinstance(value, type):
-        return {"": type(value).__name__} | {
-            field.name: plain(getattr(value, field.name)) for field in fields(value)
-        }
+        held = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {"": type(value).__name__} | held
     if isinstance(value, np.ndarray):
         return {"": str(value.dtype), "shape": list(value.shape), "values": value.tolist()}
     if isinstance(value, list | tuple):

@@ -1,13 +1,12 @@
 """Files that the golden outputs are made of: seeded, and the same whatever the package becomes."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
 import shutil
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +99,8 @@ def write(
 ) -> None:
     """Write Parquet with metadata that binds every group, as `Submission.write` does.
 
-    Parameters
-    ----------
-    about
-        By method, what it says of itself.
-    declared
-        By ``METHOD DATASET/TASK_SET``, what the metadata says of that group besides.
+    It holds what methods say `about` themselves, and what is `declared` of a group besides, by
+    ``METHOD DATASET/TASK_SET``.
     """
     methods: dict[str, Any] = {}
     groups = dict.fromkeys(
@@ -145,15 +140,18 @@ def write_columns(path: Path, columns: Columns) -> Path:
     return path
 
 
+def several(skills: dict[str, float], *sets: str, dataset: str = "digits", **how: Any) -> Columns:
+    pairs = product(skills, sets)
+    return joined([answers(of, dataset, name, skills[of], **how) for of, name in pairs])
+
+
 def with_fingerprints(columns: Columns) -> Columns:
-    """The columns, and the fingerprint of each row's task set."""
     sets = zip(columns["dataset"], columns["task_set"], strict=True)
     prints = [release().task_set_info(*key).fingerprint for key in sets]
     return {**columns, "fingerprint": prints}
 
 
 def bare(columns: Columns) -> Columns:
-    """The columns of counts alone."""
     return {k: v for k, v in columns.items() if k not in ("class_correct", "predictions")}
 
 
@@ -165,18 +163,11 @@ def example(path: Path) -> None:
 
 
 def three_columns() -> Columns:
-    sets = (OPEN, "open-5w10s7q", CLOSED)
-    return joined(
-        [
-            answers(method, "digits", task_set, skill, seed=3)
-            for method, skill in (("clip/A", 0.9), ("clip/B", 0.86), ("net|C", 0.7))
-            for task_set in sets
-        ]
-    )
+    skills = {"clip/A": 0.9, "clip/B": 0.86, "net|C": 0.7}
+    return several(skills, OPEN, "open-5w10s7q", CLOSED, seed=3)
 
 
 def three(path: Path) -> None:
-    """Three methods with predictions, one transductive, one with a mark in its name."""
     about = {
         "clip/A": {"description": "the first", "backbone": "clip", "link": "https://example.org/a"},
         "clip/B": {"description": "the second", "transductive": True},
@@ -185,89 +176,57 @@ def three(path: Path) -> None:
 
 
 def runs(path: Path) -> None:
-    """A method of three runs, one of two and one of one."""
+    seeded = {"seeded": 0.85}, ("seed 0", "seed 1", "seed 2")
     parts = [
-        answers(method, "digits", task_set, skill, seed=5, run=run)
-        for method, skill, names in (
-            ("seeded", 0.85, ("seed 0", "seed 1", "seed 2")),
-            ("twice", 0.8, ("a", "b")),
-            ("once", 0.84, ("only",)),
-        )
+        several(skills, "open-5w1s1q", OPEN, seed=5, run=run)
+        for skills, names in (seeded, ({"twice": 0.8}, ("a", "b")), ({"once": 0.84}, ("only",)))
         for run in names
-        for task_set in ("open-5w1s1q", OPEN)
     ]
     write(path, bare(joined(parts)))
 
 
 def runs_pilot(path: Path) -> None:
-    """A method of two runs and one of one, with predictions."""
-    parts = [
-        answers(method, "digits", task_set, skill, seed=6, run=run)
-        for method, skill, run in (("twice", 0.7, "a"), ("twice", 0.8, "b"), ("once", 0.7, "a"))
-        for task_set in (OPEN, CLOSED)
-    ]
+    answered = ("twice", 0.7, "a"), ("twice", 0.8, "b"), ("once", 0.7, "a")
+    parts = [several({of: skill}, OPEN, CLOSED, seed=6, run=run) for of, skill, run in answered]
     write(path, joined(parts))
 
 
 def prefix(path: Path) -> None:
     """The first 40 of 176 open tasks and of 600 closed ones; another method answers all."""
-    parts = [
-        answers("part", "digits", "open-5w1s1q", 0.95, tasks=40),
-        answers("part", "digits", "closed-5w1s1q", 0.95, tasks=40),
-        answers("whole", "digits", "open-5w1s1q", 0.8),
-        answers("whole", "digits", "closed-5w1s1q", 0.8),
-    ]
-    declared = {f"part digits/{s}-5w1s1q": {"tasks": 40} for s in ("open", "closed")}
-    write(path, joined(parts), declared=declared)
+    sets = "open-5w1s1q", "closed-5w1s1q"
+    parts = [several({"part": 0.95}, *sets, tasks=40), several({"whole": 0.8}, *sets)]
+    write(path, joined(parts), declared={f"part digits/{name}": {"tasks": 40} for name in sets})
 
 
 def stopped(path: Path) -> None:
-    """A method that stopped by a rule on a closed and on a balanced set."""
-    parts = [
-        answers("stopper", "groceries", "closed-5w1s1q", 0.97, tasks=120),
-        answers("stopper", "groceries", "balanced-5w1s1q", 0.97, tasks=60),
-    ]
+    tasks = {"closed-5w1s1q": 120, "balanced-5w1s1q": 60}
+    parts = [answers("stopper", "groceries", s, 0.97, tasks=n) for s, n in tasks.items()]
     rule = {"versus": "efficientnet_lite0/NCC", "level": 0.95}
-    declared = {
-        "stopper groceries/closed-5w1s1q": {"tasks": 120, "stopping": rule},
-        "stopper groceries/balanced-5w1s1q": {"tasks": 60, "stopping": rule},
-    }
+    declared = {f"stopper groceries/{s}": {"tasks": n, "stopping": rule} for s, n in tasks.items()}
     write(path, bare(joined(parts)), declared=declared)
 
 
 def unbound(path: Path) -> None:
-    parts = [
-        answers("loose", "digits", OPEN, 0.8),
-        answers("loose", "dtd", "published-5w5s5q", 0.7),
-    ]
-    write_columns(path, bare(joined(parts)))
+    other = answers("loose", "dtd", "published-5w5s5q", 0.7)
+    write_columns(path, bare(joined([answers("loose", "digits", OPEN, 0.8), other])))
 
 
 def perfect(path: Path) -> None:
     """All right, all wrong, two that are equal, and one that is nearly perfect."""
-    parts = [
-        answers(method, "digits", task_set, skill)
-        for method, skill in (("all right", 2.0), ("none right", -2.0), ("near", 1.08))
-        for task_set in (OPEN, "open-5w10s7q", CLOSED)
-    ]
+    skills = {"all right": 2.0, "none right": -2.0, "near": 1.08}
     equal = answers("near", "digits", OPEN, 1.08)
-    parts.append(equal | {"method": ["equal"] * len(equal["method"])})
-    write(path, joined(parts))
+    equal["method"] = ["equal"] * len(equal["method"])
+    write(path, joined([several(skills, OPEN, "open-5w10s7q", CLOSED), equal]))
 
 
 def attributed(path: Path) -> None:
-    """Two methods on the task sets made with two tables of attributes, with predictions."""
     sets = [
         (info.dataset, str(info.name))
         for info in release().task_sets
         if str(info.name).endswith(("_style-5w5s5q", "_titles-5w5s5q"))
     ]
-    parts = [
-        answers(method, *key, skill, seed=2)
-        for method, skill in (("steady", 0.8), ("fragile", 0.72))
-        for key in sets
-    ]
-    write(path, joined(parts))
+    pairs = product({"steady": 0.8, "fragile": 0.72}.items(), sets)
+    write(path, joined([answers(of, *key, skill, seed=2) for (of, skill), key in pairs]))
 
 
 def twelve(path: Path) -> None:
@@ -290,11 +249,7 @@ def twelve(path: Path) -> None:
 
 
 def many(path: Path) -> None:
-    """Twenty-five methods on one task set."""
-    write(
-        path,
-        joined([bare(answers(f"m{i:02}", "digits", OPEN, 0.6 + i / 80)) for i in range(25)]),
-    )
+    write(path, bare(several({f"m{i:02}": 0.6 + i / 80 for i in range(25)}, OPEN)))
 
 
 # ---- other inputs --------------------------------------------------------------------------------
@@ -344,7 +299,6 @@ suites = ["open", "balanced"]
 
 
 def small(path: Path, version: str = "1.0.0", seed: int = 0) -> None:
-    """A release of :data:`SPEC`."""
     from click.testing import CliRunner
 
     from builders.cli import main
@@ -368,12 +322,9 @@ def biased_answers(path: Path) -> None:
     if not folder.exists():
         write_biased(folder)
     opened = fb.load_release(folder)
-    parts = [
-        answers(method, info.dataset, str(info.name), skill, of=opened)
-        for method, skill in (("steady", 0.8), ("fragile", 0.7))
-        for info in opened.task_sets
-    ]
-    write(path, joined(parts), of=opened)
+    sets = [str(info.name) for info in opened.task_sets]
+    skills = {"steady": 0.8, "fragile": 0.7}
+    write(path, several(skills, *sets, dataset="things", of=opened), of=opened)
 
 
 def results(path: Path) -> None:
@@ -426,7 +377,6 @@ def own_log(path: Path) -> None:
 
 
 def own_log_apart(path: Path) -> None:
-    """A fourth method that answers tasks of its own."""
     apart = own_logs.log(methods={"apart": 0.05}, tasks=300, seed=1)
     write_columns(path, joined([own_logs.log(tasks=300), apart]))
 
@@ -434,19 +384,15 @@ def own_log_apart(path: Path) -> None:
 def own_log_of_two(path: Path) -> None:
     """Two methods on 200 random tasks of each of two data sets, whose ids are alike."""
     two = {"weak": 0.0, "strong": 0.1}
-    parts = [own_logs.log(methods=two, tasks=200, seed=seed) for seed in (0, 1)]
-    columns = joined(parts)
-    columns["dataset"] = ["birds"] * 400 + ["planes"] * 400
-    write_columns(path, columns)
+    columns = joined([own_logs.log(methods=two, tasks=200, seed=seed) for seed in (0, 1)])
+    write_columns(path, columns | {"dataset": ["birds"] * 400 + ["planes"] * 400})
 
 
 def own_log_few(path: Path) -> None:
     """A method on 20 tasks, in three training runs that another answers once, with roles."""
     parts = [own_logs.log(methods={"often": 0.1 + run / 50}, tasks=20) for run in range(3)]
-    columns = joined([*parts, own_logs.log(methods={"once": 0.05}, tasks=20)])
-    images = columns.pop("image_ids")
-    columns["support_ids"] = [[own[:5] for own in ids] for ids in images]
-    columns["query_ids"] = [[own[5:] for own in ids] for ids in images]
+    once = own_logs.log(methods={"once": 0.05}, tasks=20)
+    columns = own_logs.with_roles(joined([*parts, once]))
     columns["seed"] = [run for run in range(3) for _ in range(20)] + [0] * 20
     write_columns(path, columns)
 
@@ -466,8 +412,9 @@ def own_groups(path: Path) -> None:
 
 def all_classes(path: Path) -> None:
     """Two methods on three draws of the support, and one without, of five classes at once."""
+    names = "method", "draw", "shots", "image", "class", "predicted", "second"
     rng = np.random.default_rng(0)
-    owner, columns = np.arange(60) % 5, {name: [] for name in ALL_CLASSES}
+    owner, columns = np.arange(60) % 5, {name: [] for name in names}
     for method, skill, draws in (("adapter", 1.2, 3), ("prompt", 0.8, 3), ("zero-shot", 0.5, 1)):
         for draw in range(draws):
             scores = rng.normal(size=(60, 5)) + skill * np.eye(5)[owner]
@@ -479,11 +426,7 @@ def all_classes(path: Path) -> None:
     write_columns(path, columns)
 
 
-ALL_CLASSES = "method", "draw", "shots", "image", "class", "predicted", "second"
-
-
 def text(content: str) -> Make:
-    """Make what writes a text."""
     return partial(Path.write_text, data=content)
 
 

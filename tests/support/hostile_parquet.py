@@ -5,19 +5,17 @@ number to (type, value), a list is a (type of its elements, list).  Numbers of f
 parquet.thrift, and only those that the tests change have names here.
 """
 
-from __future__ import annotations
-
 import io
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 Struct = dict[int, tuple[int, Any]]
 
-TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
+TRUE, FALSE, BYTE, I16, I32, I64, _, BINARY, LIST, _, _, STRUCT = range(1, 13)
 
 # FileMetaData
 SCHEMA, NUM_ROWS, ROW_GROUPS, KEY_VALUES = 2, 3, 4, 5
@@ -25,7 +23,7 @@ SCHEMA, NUM_ROWS, ROW_GROUPS, KEY_VALUES = 2, 3, 4, 5
 COLUMNS, GROUP_ROWS = 1, 3
 # ColumnChunk and its metadata
 CHUNK_META = 3
-CODEC, NUM_VALUES, UNCOMPRESSED, COMPRESSED, DATA_OFFSET, DICTIONARY_OFFSET = 4, 5, 6, 7, 9, 11
+NUM_VALUES, COMPRESSED, DATA_OFFSET, DICTIONARY_OFFSET = 5, 7, 9, 11
 # PageHeader
 PAGE_UNCOMPRESSED, PAGE_COMPRESSED, DATA_PAGE, DICTIONARY_PAGE = 2, 3, 5, 7
 
@@ -40,12 +38,10 @@ class _Reader:
 
     def varint(self) -> int:
         value = shift = 0
-        while True:
-            byte = self.byte()
+        while (byte := self.byte()) & 0x80:
             value |= (byte & 0x7F) << shift
             shift += 7
-            if not byte & 0x80:
-                return value
+        return value | byte << shift
 
     def zigzag(self) -> int:
         value = self.varint()
@@ -58,17 +54,14 @@ class _Reader:
             return self.byte()
         if kind in (I16, I32, I64):
             return self.zigzag()
-        if kind in (DOUBLE, BINARY):
-            length = 8 if kind == DOUBLE else self.varint()
+        if kind == BINARY:
+            length = self.varint()
             self.at += length
             return self.data[self.at - length : self.at]
-        if kind in (LIST, SET):
+        if kind == LIST:
             head = self.byte()
-            length, element = head >> 4, head & 0x0F
-            if length == 15:
-                length = self.varint()
-            one = self.byte if element in (TRUE, FALSE) else lambda: self.value(element)
-            return element, [one() for _ in range(length)]
+            length = self.varint() if head >> 4 == 15 else head >> 4
+            return head & 0x0F, [self.value(head & 0x0F) for _ in range(length)]
         if kind == STRUCT:
             return self.struct()
         raise ValueError(kind)
@@ -78,8 +71,7 @@ class _Reader:
         number = 0
         while head := self.byte():
             number = number + (head >> 4) if head >> 4 else self.zigzag()
-            kind = head & 0x0F
-            fields[number] = (kind, self.value(kind))
+            fields[number] = (head & 0x0F, self.value(head & 0x0F))
         return fields
 
 
@@ -88,8 +80,7 @@ def _varint(value: int) -> bytes:
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
         value >>= 7
-    out.append(value)
-    return bytes(out)
+    return bytes([*out, value])
 
 
 def _zigzag(value: int) -> bytes:
@@ -103,22 +94,17 @@ def _value(kind: int, value: Any) -> bytes:
         return bytes([value])
     if kind in (I16, I32, I64):
         return _zigzag(value)
-    if kind == DOUBLE:
-        return bytes(value)
     if kind == BINARY:
         return _varint(len(value)) + bytes(value)
-    if kind in (LIST, SET):
+    if kind == LIST:
         element, items = value
-        short = len(items) < 15
-        head = bytes([(len(items) if short else 15) << 4 | element])
-        bits = element in (TRUE, FALSE)
-        body = [bytes([item]) if bits else _value(element, item) for item in items]
-        return head + (b"" if short else _varint(len(items))) + b"".join(body)
+        head = [len(items) << 4 | element] if len(items) < 15 else [0xF0 | element]
+        length = b"" if len(items) < 15 else _varint(len(items))
+        return bytes(head) + length + b"".join(_value(element, item) for item in items)
     return encode(value)
 
 
 def encode(fields: Struct) -> bytes:
-    """A struct as bytes of thrift's compact protocol."""
     out, last = [], 0
     for number, (kind, value) in sorted(fields.items()):
         if kind in (TRUE, FALSE):
@@ -138,13 +124,13 @@ class Parquet:
     footer: Struct
 
     @classmethod
-    def parse(cls, data: bytes) -> Parquet:
+    def parse(cls, data: bytes) -> Self:
         (length,) = struct.unpack("<I", data[-8:-4])
         start = len(data) - 8 - length
         return cls(data[:start], _Reader(data, start).struct())
 
     @classmethod
-    def of(cls, table: pa.Table, **options: Any) -> Parquet:
+    def of(cls, table: pa.Table, **options: Any) -> Self:
         sink = io.BytesIO()
         pq.write_table(table, sink, **options)
         return cls.parse(sink.getvalue())
@@ -158,12 +144,13 @@ class Parquet:
         found: list[Struct] = self.footer[ROW_GROUPS][1][1]
         return found
 
-    def chunk(self, column: int, group: int = 0) -> Struct:
-        found: Struct = self.groups[group][COLUMNS][1][1][column][CHUNK_META][1]
+    def chunk(self, column: int) -> Struct:
+        """Of the first row group."""
+        found: Struct = self.groups[0][COLUMNS][1][1][column][CHUNK_META][1]
         return found
 
-    def pages(self, column: int, group: int = 0) -> list[tuple[Struct, bytes]]:
-        chunk = self.chunk(column, group)
+    def pages(self, column: int) -> list[tuple[Struct, bytes]]:
+        chunk = self.chunk(column)
         at = min(chunk[n][1] for n in (DATA_OFFSET, DICTIONARY_OFFSET) if n in chunk)
         end = at + chunk[COMPRESSED][1]
         pages = []
@@ -176,9 +163,9 @@ class Parquet:
             pages.append((header, self.body[reader.at : at]))
         return pages
 
-    def replace(self, column: int, pages: list[tuple[Struct, bytes]], group: int = 0) -> None:
+    def replace(self, column: int, pages: list[tuple[Struct, bytes]]) -> None:
         """Give a chunk other pages, at the end of the body."""
-        chunk = self.chunk(column, group)
+        chunk = self.chunk(column)
         chunk.pop(DICTIONARY_OFFSET, None)
         parts: list[bytes] = []
         at, data_at = len(self.body), 0

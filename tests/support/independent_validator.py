@@ -1,12 +1,8 @@
-"""A second validator of submissions, written from two pages and nothing else.
-
-They are docs/submissions.md and docs/submission_files.md.
+"""A second validator, written from docs/submissions.md, docs/submission_files.md and nothing else.
 
 Plain Python on rows; pyarrow only turns Parquet into them.  It says whether a file is accepted, and
 if not one reason; it shares no code with :mod:`fslbench_data.submission`.
 """
-
-from __future__ import annotations
 
 import json
 import re
@@ -25,6 +21,7 @@ Row = dict[str, Any]
 TEXTS = ("method", "dataset", "task_set")
 INTEGERS = ("task_id", "n_correct", "n_query")
 LISTS = ("class_correct", "predictions", "correct")
+MARKS = ("correct", pa.bool_())
 OPTIONAL = (*LISTS, "run", "fingerprint", "transductive")
 
 
@@ -41,6 +38,9 @@ class Facts:
     """The capital by which a set drifts (studies/coverage/stopping.md); 0 without a rule."""
 
 
+AllFacts = Mapping[tuple[str, str], Facts]
+
+
 @dataclass(frozen=True)
 class Declared:
     """What metadata says of a method's answers to a task set; nothing, if it is silent."""
@@ -55,11 +55,7 @@ class RefusedError(Exception):
 
 
 def refusal(
-    path: Path,
-    facts: Mapping[tuple[str, str], Facts],
-    taken: frozenset[str],
-    *,
-    unbound: bool = False,
+    path: Path, facts: AllFacts, taken: frozenset[str], *, unbound: bool = False
 ) -> str | None:
     try:
         rows, about = _READERS[path.suffix](path)
@@ -115,16 +111,12 @@ def _may_be(kind: pa.DataType, name: str) -> bool:
         tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
         return kind == pa.null() or (
             any(test(kind) for test in tests)
-            and (pa.types.is_integer(kind.value_type) or _are_marks(kind.value_type, name))
+            and (pa.types.is_integer(kind.value_type) or (name, kind.value_type) == MARKS)
         )
     if name == "transductive":
         return kind in (pa.null(), pa.bool_())
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return kind in (pa.null(), pa.string(), pa.large_string(), pa.string_view())
-
-
-def _are_marks(kind: pa.DataType, name: str) -> bool:
-    return name == "correct" and kind == pa.bool_()
 
 
 def _csv(path: Path) -> tuple[list[Row], Any]:
@@ -146,9 +138,8 @@ def _csv(path: Path) -> tuple[list[Row], Any]:
             if row.get(name) is not None:
                 row[name] = _json(row[name])
         if row.get("transductive") is not None:
-            row["transductive"] = {"true": True, "false": False}.get(
-                row["transductive"].lower(), ""
-            )
+            said = row["transductive"].lower()
+            row["transductive"] = {"true": True, "false": False}.get(said, "")
         rows.append(row)
     return rows, None
 
@@ -225,13 +216,11 @@ def _check_columns(names: list[str]) -> None:
 
 
 def _marks(about: Any) -> dict[str, bool]:
-    """What the metadata says of methods, false where it is left away."""
     methods = {} if about is None else about["methods"]
     return {name: entry.get("transductive", False) for name, entry in methods.items()}
 
 
 def _declared(about: Any) -> dict[tuple[str, str, str], Declared]:
-    """Fingerprint and number of tasks by method, data set and task set."""
     if about is None:
         return {}
     _require(isinstance(about, dict) and isinstance(about.get("methods"), dict), "no methods")
@@ -285,9 +274,7 @@ def _check_name(name: Any) -> None:
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def _check_rows(
-    rows: list[Row], facts: Mapping[tuple[str, str], Facts], taken: frozenset[str]
-) -> None:
+def _check_rows(rows: list[Row], facts: AllFacts, taken: frozenset[str]) -> None:
     for row in rows:
         _require(all(isinstance(row.get(name), str) for name in TEXTS), "a text")
         for name in INTEGERS:
@@ -315,9 +302,8 @@ def _check_lists(row: Row, facts: Facts) -> None:
         told = [int(value) if type(value) is bool else value for value in told]
         _require(_are_integers(told, row["n_query"], 1), "correct")
         labels = facts.labels[row["task_id"]]
-        predictions = [
-            own if right else (own + 1) % facts.way for own, right in zip(labels, told, strict=True)
-        ]
+        pairs = zip(labels, told, strict=True)
+        predictions = [own if right else (own + 1) % facts.way for own, right in pairs]
     if by_class is not None:
         _require(_are_integers(by_class, facts.way, facts.query), "class_correct")
         _require(sum(by_class) == row["n_correct"], "class_correct and n_correct")
@@ -331,11 +317,9 @@ def _check_lists(row: Row, facts: Facts) -> None:
 
 
 def _are_integers(values: Any, length: int, most: int) -> bool:
-    return (
-        isinstance(values, list)
-        and len(values) == length
-        and all(type(value) is int and 0 <= value <= most for value in values)
-    )
+    if not isinstance(values, list) or len(values) != length:
+        return False
+    return all(type(value) is int and 0 <= value <= most for value in values)
 
 
 def _check_marks(rows: list[Row], marks: dict[str, bool]) -> None:
@@ -348,7 +332,7 @@ def _check_marks(rows: list[Row], marks: dict[str, bool]) -> None:
 
 def _check_groups(
     rows: list[Row],
-    facts: Mapping[tuple[str, str], Facts],
+    facts: AllFacts,
     declared: Mapping[tuple[str, str, str], Declared],
     unbound: bool,
 ) -> None:

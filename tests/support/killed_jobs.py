@@ -1,7 +1,5 @@
 """Jobs whose process is killed in the middle, for tests of engines."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

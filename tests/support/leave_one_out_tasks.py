@@ -1,7 +1,5 @@
 """Tasks that reuse images, drawn at random: for tests of what leaves one out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pages as a reader follows them: files written and commands run, from top to bottom."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -18,7 +16,6 @@ class Block(NamedTuple):
 
 
 def blocks(page: Path) -> list[Block]:
-    """Return all blocks of a page of Markdown, in order."""
     text = page.read_text(encoding="utf-8")
     found = re.findall(r"(?:<!-- ([^>]*) -->\n)?```(\w*)\n(.*?)```", text, flags=re.DOTALL)
     return [Block(*parts) for parts in found]

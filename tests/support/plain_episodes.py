@@ -11,8 +11,6 @@ Floats = NDArray[np.float64]
 
 
 class Maps(Network):
-    """Maps as they are."""
-
     def __init__(self, channels: int, side: int) -> None:
         super().__init__()
         self.channels, self._side = channels, side
@@ -21,7 +19,6 @@ class Maps(Network):
         return images
 
     def size(self, side: int) -> int:
-        """Return h = w, whatever the images."""
         return self._side
 
 
@@ -32,9 +29,9 @@ def fixed_episode(way: int, shot: int, query: int, *shape: int, seed: int = 0) -
     return Episode(images[:, :shot], images[:, shot:], torch.arange(1, way + 1))
 
 
-def disturb_norms(module: torch.nn.Module, seed: int = 1) -> None:
+def disturb_norms(module: torch.nn.Module) -> None:
     """Give batch norms weights and statistics that are not those of the start."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(1)
     for layer in module.modules():
         if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
             for values in (layer.weight, layer.bias, layer.running_mean, layer.running_var):

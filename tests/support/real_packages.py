@@ -3,8 +3,6 @@
 FSLBENCH_PACKAGES names a folder that keeps them between runs.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Submissions of one method."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +10,6 @@ import fslbench_data as fb
 
 
 def recorded(tasks: Any, counts: Any, name: str = "mine", **about: Any) -> fb.Submission:
-    """Record correct queries of each task of a task set."""
     recorder = fb.Recorder(name, **about)
     recorder.add_counts(tasks, counts)
     return recorder.submission()
@@ -21,7 +18,6 @@ def recorded(tasks: Any, counts: Any, name: str = "mine", **about: Any) -> fb.Su
 def answered(
     tasks: Any, predictions: Any, name: str = "mine", second: Any = None, **about: Any
 ) -> fb.Submission:
-    """Record a method's predictions, and perhaps its second-best classes, on a task set."""
     recorder = fb.Recorder(name, **about)
     recorder.add_task_set(tasks, predictions, second)
     return recorder.submission()
@@ -38,6 +34,5 @@ def recorded_sets(
 
 
 def in_run(submission: fb.Submission, run: str) -> fb.Submission:
-    """The same answers in a named run."""
     column = pa.array([run] * submission.table.num_rows)
     return replace(submission, table=submission.table.append_column("run", column))

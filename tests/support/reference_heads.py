@@ -3,8 +3,6 @@
 Each takes support (K, S, D) and query (M, D) and gives scores (M, K).
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A results repository in a folder, for tests."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -25,8 +23,6 @@ def random_counts(release: Release, key: str = KEY, seed: int = 0) -> list[int]:
 
 
 class Repository:
-    """A results repository in a folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "submissions").mkdir(parents=True)

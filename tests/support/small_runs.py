@@ -1,7 +1,5 @@
 """Files of small trainings on the digits that scikit-learn ships."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -70,5 +68,4 @@ def command(*words: object) -> list[str]:
 
 
 def environment(root: Path) -> dict[str, str]:
-    """Where this package is found, and one thread."""
     return {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}

@@ -1,46 +1,44 @@
 """Captioners so small that they fit a test, randomly initialised, as folders of transformers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 WORDS = (
     "a", "the", "red", "blue", "small", "dog", "cats", "bird", "house", "on", "near", "with", "and",
 )  # fmt: skip
 SIDE = 32
 
-LAYERS = {"width": 16, "heads": 1, "layers": 1}
-WORDS_OF_CLIP = {"context_length": 76, "vocab_size": 49408, **LAYERS}
+WORDS_OF_CLIP = {"context_length": 76, "vocab_size": 49408, "width": 16, "heads": 1, "layers": 1}
+PICTURES_OF_CLIP = {"image_size": SIDE, "layers": 1, "width": 32, "patch_size": 8, "head_width": 16}
 POOLED = {"attentional_pool": True, "attn_pooler_heads": 2, "output_tokens": True}
 COCA = {
     "embed_dim": 16,
-    "vision_cfg": {
-        "image_size": SIDE,
-        "layers": 1,
-        "width": 32,
-        "patch_size": 8,
-        "head_width": 16,
-        **POOLED,
-    },
+    "vision_cfg": PICTURES_OF_CLIP | POOLED,
     "text_cfg": {**WORDS_OF_CLIP, "embed_cls": True, "output_tokens": True},
     "multimodal_cfg": {**WORDS_OF_CLIP, "attn_pooler_heads": 2},
     "custom_text": True,
 }
 """With open_clip's own vocabulary: 1.6 million numbers."""
 
+LAYERS = {
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "initializer_range": 0.3,
+}
+PICTURES = {**LAYERS, "image_size": SIDE, "patch_size": 16}
+
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     import torch
 
-    state = torch.random.get_rng_state()
-    torch.manual_seed(seed)
-    yield
-    torch.random.set_rng_state(state)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
 
 
 def write_vit_gpt2(folder: Path) -> Path:
@@ -50,26 +48,11 @@ def write_vit_gpt2(folder: Path) -> Path:
     tokens = [f"Ġ{word}" for word in WORDS]
     end = len(tokens)
     vocabulary = {token: i for i, token in enumerate([*tokens, "<|endoftext|>"])}
-    ends = {"bos_token_id": end, "eos_token_id": end}
-    vit = transformers.ViTConfig(
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        image_size=SIDE,
-        patch_size=16,
-        initializer_range=0.3,
+    layers = {"n_embd": 32, "n_layer": 1, "n_head": 2, "n_positions": 32, "initializer_range": 0.3}
+    ends = {"vocab_size": end + 1, "bos_token_id": end, "eos_token_id": end}
+    config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(
+        transformers.ViTConfig(**PICTURES), transformers.GPT2Config(**layers, **ends)
     )
-    gpt2 = transformers.GPT2Config(
-        vocab_size=end + 1,
-        n_embd=32,
-        n_layer=1,
-        n_head=2,
-        n_positions=32,
-        initializer_range=0.3,
-        **ends,
-    )
-    config = transformers.VisionEncoderDecoderConfig.from_encoder_decoder_configs(vit, gpt2)
     config.decoder_start_token_id = config.pad_token_id = config.eos_token_id = end
     with seeded(1):
         model = transformers.VisionEncoderDecoderModel(config)
@@ -84,28 +67,14 @@ def write_blip(folder: Path) -> Path:
     import transformers
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "[DEC]", "[ENC]"]
-    layers = {
-        "hidden_size": 32,
-        "intermediate_size": 32,
-        "projection_dim": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "initializer_range": 0.3,
-    }
+    projection = {"projection_dim": 8}
+    sizes = {"vocab_size": len(words), "encoder_hidden_size": 32, "max_position_embeddings": 32}
+    ends = {"bos_token_id": len(words) - 2, "eos_token_id": 3, "sep_token_id": 3, "pad_token_id": 0}
     config = transformers.BlipConfig(
-        text_config={
-            **layers,
-            "vocab_size": len(words),
-            "encoder_hidden_size": 32,
-            "max_position_embeddings": 32,
-            "bos_token_id": len(words) - 2,
-            "eos_token_id": 3,
-            "sep_token_id": 3,
-            "pad_token_id": 0,
-        },
-        vision_config={**layers, "image_size": SIDE, "patch_size": 16},
-        projection_dim=8,
+        text_config=LAYERS | projection | sizes | ends,
+        vision_config=PICTURES | projection,
         image_text_hidden_size=8,
+        **projection,
     )
     with seeded(2):
         model = transformers.BlipForConditionalGeneration(config)
@@ -133,12 +102,11 @@ def write_coca(folder: Path) -> Path:
 
 
 def _preprocessor(folder: Path, mean: list[float], std: list[float], resample: int) -> None:
-    content: dict[str, Any] = {
+    numbers = {
         "image_mean": mean,
         "image_std": std,
         "resample": resample,
-        "size": {"height": SIDE, "width": SIDE},
         "rescale_factor": 1 / 255,
-        "do_resize": True,
     }
-    (folder / "preprocessor_config.json").write_text(json.dumps(content))
+    size = {"do_resize": True, "size": {"height": SIDE, "width": SIDE}}
+    (folder / "preprocessor_config.json").write_text(json.dumps(numbers | size))

@@ -1,12 +1,12 @@
 """A tiny network with its checkpoint, and folders of small pictures, for tests of extraction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 TINY = "timm:test_vit@tiny.safetensors"
 """Of pictures of 160 x 160; features are 64 numbers."""
@@ -26,10 +26,9 @@ def write_checkpoint(folder: Path) -> Path:
     import torch
     from safetensors.torch import save_file
 
-    state = torch.random.get_rng_state()
-    torch.manual_seed(7)
-    module = timm.create_model("test_vit", pretrained=False)
-    torch.random.set_rng_state(state)
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        module = timm.create_model("test_vit", pretrained=False)
     save_file(module.state_dict(), str(folder / "tiny.safetensors"))
     return folder
 
@@ -51,10 +50,15 @@ def write_pictures(folder: Path, of_each: int, classes: int = 4) -> Path:
 
 
 def read_pictures(folder: Path, **options: Any) -> Any:
-    """The data set `tiny` of such a folder."""
     from builders.sources.read import read_source
 
     return read_source("image_folder", folder, name="tiny", options=ABOUT, **options)
+
+
+def feature_array(table: pa.Table) -> NDArray[Any]:
+    """Values (n, D) of a table of features, as :func:`feature_table` makes it."""
+    values: NDArray[Any] = table.column("feature").combine_chunks().flatten().to_numpy()
+    return values.reshape(len(table), -1)
 
 
 def features_of_pictures(backbone: Any, pictures: list[Any]) -> Any:
@@ -68,13 +72,11 @@ def features_of_pictures(backbone: Any, pictures: list[Any]) -> Any:
 
 def stop_after(blocks: int) -> Callable[..., None]:
     """Progress that interrupts a run when so many blocks are made."""
-    told: list[int] = []
+    left = iter(range(blocks - 1))
 
     def progress(images: int, /, *, resumed: bool = False) -> None:
-        if not resumed:
-            told.append(images)
-            if len(told) == blocks:
-                raise KeyboardInterrupt
+        if not resumed and next(left, None) is None:
+            raise KeyboardInterrupt
 
     return progress
 

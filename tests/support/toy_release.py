@@ -1,7 +1,5 @@
 """Releases small enough to compute by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

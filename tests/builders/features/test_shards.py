@@ -11,7 +11,7 @@ import duckdb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from feature_arrays import feature_array
+from tiny_features import feature_array
 
 from benchmark_spec.digest import content_digest, content_digest_of
 from benchmark_spec.errors import FSLBenchError, SpecError

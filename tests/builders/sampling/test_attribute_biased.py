@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pyarrow as pa
 import pytest
+from biased_release import random_attributes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_attributes import random_attributes
 
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol, TaskSetName

@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 import pyarrow as pa
 import pytest
-from random_attributes import random_attributes
+from biased_release import random_attributes
 
 from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import ABLATION, FEWSTAB, Protocol, TaskSetName, suites_of

@@ -17,8 +17,7 @@ from unittest.mock import patch
 
 import huggingface_hub
 import pytest
-from hub_server import Fault, HubServer
-from hub_server.client import forget
+from hub_server import Fault, HubServer, forget
 
 from benchmark_spec.errors import FSLBenchError, FSLBenchWarning
 from fslbench_data.files import sha256_of

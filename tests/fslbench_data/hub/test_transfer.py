@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import huggingface_hub
 import pytest
-from hub_server import Fault, HubServer
-from hub_server.client import use_xet
+from hub_server import Fault, HubServer, use_xet
 from huggingface_hub import constants
 from tiny_features import ABOUT, build_pictures
 

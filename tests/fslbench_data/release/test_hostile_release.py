@@ -45,7 +45,7 @@ def test_pipes_and_devices_are_not_read(
     shutil.copytree(toy.files.where, folder)
     (folder / path).unlink()
     make(folder / path)
-    ((kind, what),) = opened(folder)
+    kind, what = opened(folder)
     assert (kind, what.endswith("is not a regular file")) == ("CorruptReleaseError", True)
 
 
@@ -113,7 +113,7 @@ def test_rows_that_cost_nothing_in_the_file(toy: Release, tmp_path: Path) -> Non
     data = parquet(pa.concat_tables([table] * 10), compression="zstd", row_group_size=rows // 10)
     assert len(data) < 1 << 20
     folder = forge(toy, tmp_path / "r", path, data, rows=rows, n_classes=rows, n_images=rows)
-    ((kind, what),) = opened(folder)
+    kind, what = opened(folder)
     assert kind == "CorruptReleaseError"
     assert f"{path} takes more than" in what
 

@@ -6,7 +6,7 @@
 >>> hub.faults.add(Fault(r"resolve/.*README.md", kind="status", status=503, times=2))
 """
 
-from hub_server.faults import Fault
-from hub_server.server import HubServer
+from hub_server.answers import Fault
+from hub_server.server import HubServer, forget, use_xet
 
-__all__ = ["Fault", "HubServer"]
+__all__ = ["Fault", "HubServer", "forget", "use_xet"]

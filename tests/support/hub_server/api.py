@@ -1,22 +1,16 @@
-"""The API: repositories, files at a revision, uploads, commits, pull requests and comments."""
-
-from __future__ import annotations
+"""The API: repositories, files at a revision, uploads, commits, pull requests, comments, xet."""
 
 import base64
 import hashlib
 import json
-import re
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, quote
 
-import yaml
-
 from hub_server.answers import Answer, HubError, as_file, as_json
-from hub_server.handler import Call, route
-from hub_server.repos import Commit, PullRequest, Repo, Tree, is_lfs
-from hub_server.server import User
-from hub_server.xet import announced, receive
+from hub_server.repos import Blob, Commit, PullRequest, Repo, Tree, is_lfs
+from hub_server.server import Call, HubServer, User, route
 
 # ---- repositories --------------------------------------------------------------------------------
 
@@ -24,16 +18,14 @@ from hub_server.xet import announced, receive
 def _writer(call: Call, namespace: str, what: str) -> User:
     """Who asks, if they may write there."""
     if call.user is None or not call.user.may_write(namespace):
-        text = f"You don't have the rights to {what} under the namespace {namespace}"
-        raise HubError(403, text)
+        raise HubError(403, f"You don't have the rights to {what} under the namespace {namespace}")
     return call.user
 
 
 def _member(call: Call) -> User:
     """Who asks, if they may open pull requests and comment on them."""
     if call.user is None or call.user.read_only:
-        text = "Forbidden: your token does not have the rights to write discussions"
-        raise HubError(403, text)
+        raise HubError(403, "Forbidden: your token does not have the rights to write discussions")
     return call.user
 
 
@@ -51,14 +43,13 @@ def create(call: Call) -> Answer:
     _writer(call, asked["organization"], f"create a {kind}")
     if (kind, repo_id) in call.hub.repos:
         raise HubError(409, f"You already created this {kind} repo: {repo_id}")
-    private = bool(asked.get("private")) or asked.get("visibility") == "private"
-    repo = call.hub.create_repo(repo_id, kind, private=private)
+    repo = call.hub.create_repo(repo_id, kind)
+    repo.private = bool(asked.get("private")) or asked.get("visibility") == "private"
     return as_json({"url": f"{call.hub.endpoint}/{repo.url_path}", "name": repo_id, "id": repo_id})
 
 
 @route("POST", "/api/validate-yaml")
 def validate_yaml(call: Call) -> Answer:
-    """Nothing is wrong with any README.md."""
     return as_json({"errors": [], "warnings": []})
 
 
@@ -73,37 +64,20 @@ def info(call: Call, repo: Repo, rev: str = "main") -> Answer:
         "lastModified": commit.date,
         "private": repo.private,
         "gated": "auto" if repo.gated else False,
-        "cardData": _card(call, commit),
         "siblings": [{"rfilename": path} for path in commit.tree],
     }
     return as_json(data)
 
 
-def _card(call: Call, commit: Commit) -> dict[str, Any]:
-    if "README.md" not in commit.tree:
-        return {}
-    text = call.hub.contents[commit.tree["README.md"].etag].decode(errors="replace")
-    front_matter = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-    return yaml.safe_load(front_matter[1]) if front_matter else {}
-
-
 @route("GET", "/api/{kind}/{repo}/refs")
 def refs(call: Call, repo: Repo) -> Answer:
-    groups: dict[str, tuple[str, dict[Any, str]]] = {
-        "branches": ("heads", repo.branches),
-        "tags": ("tags", repo.tags),
-        "converts": ("convert", {}),
-        "pullRequests": ("pr", repo.pulls),
-    }
-    found = {
-        group: [
-            {"name": str(name), "ref": f"refs/{short}/{name}", "targetCommit": oid}
-            for name, oid in own.items()
-        ]
-        for group, (short, own) in groups.items()
-        if group != "pullRequests" or call.flag("include_prs")
-    }
-    return as_json(found)
+    def listed(short: str, own: dict[Any, str]) -> list[dict[str, str]]:
+        refs = {name: f"refs/{short}/{name}" for name in own}
+        return [{"name": str(n), "ref": refs[n], "targetCommit": oid} for n, oid in own.items()]
+
+    found = {"branches": listed("heads", repo.branches), "tags": listed("tags", repo.tags)}
+    pulls = {"pullRequests": listed("pr", repo.pulls)} if call.flag("include_prs") else {}
+    return as_json({"converts": []} | found | pulls)
 
 
 @route("POST", "/api/{kind}/{repo}/tag/{rev}")
@@ -138,8 +112,7 @@ def tree(call: Call, repo: Repo, rev: str, path: str = "") -> Answer:
         parts = found.removeprefix(below).split("/")
         depth = len(parts) if call.flag("recursive") else 1
         names |= {below + "/".join(parts[:n]) for n in range(1, depth + 1)}
-    entries = [_entry(call, repo, commit, name, call.flag("expand")) for name in sorted(names)]
-    return as_json(entries)
+    return as_json([_entry(call, repo, commit, name) for name in sorted(names)])
 
 
 @route("POST", "/api/{kind}/{repo}/paths-info/{rev}")
@@ -152,8 +125,9 @@ def paths_info(call: Call, repo: Repo, rev: str) -> Answer:
     return as_json([_entry(call, repo, commit, path, expand) for path in known])
 
 
-def _entry(call: Call, repo: Repo, commit: Commit, path: str, expand: bool) -> dict[str, Any]:
-    """A file or a folder as lists describe it."""
+def _entry(
+    call: Call, repo: Repo, commit: Commit, path: str, expand: bool = False
+) -> dict[str, Any]:
     blob = commit.tree.get(path)
     if blob is None:
         inside = sorted((p, b.oid) for p, b in commit.tree.items() if p.startswith(f"{path}/"))
@@ -172,16 +146,13 @@ def _entry(call: Call, repo: Repo, commit: Commit, path: str, expand: bool) -> d
 
 @route("GET", "/api/{kind}/{repo}/commits/{rev}")
 def commits(call: Call, repo: Repo, rev: str) -> Answer:
-    found = [
-        {"id": c.oid, "title": c.title, "message": "", "authors": [], "date": c.date}
-        for c in repo.history(repo.at(rev).oid)
-    ]
-    return as_json(found)
+    about = {"message": "", "authors": []}
+    history = repo.history(repo.at(rev).oid)
+    return as_json([about | {"id": c.oid, "title": c.title, "date": c.date} for c in history])
 
 
 @route("GET HEAD", "/{prefix}{repo}/resolve/{rev}/{rest}")
 def resolve(call: Call, repo: Repo, rev: str, path: str) -> Answer:
-    """A regular file itself; for an LFS file the way to its contents."""
     _check_contents(call, repo)
     commit, blob = repo.blob(rev, path)
     headers = {"X-Repo-Commit": commit.oid, "ETag": f'"{blob.oid}"'}
@@ -208,7 +179,6 @@ def cdn(call: Call, path: str) -> Answer:
 
 @route("GET", "/api/{kind}/{repo}/xet-{right}-token/{rev}")
 def xet_token(call: Call, repo: Repo, right: str, rev: str) -> Answer:
-    """Where the storage is, and a token for it."""
     if call.hub.xet == "off":
         raise HubError(404, "Sorry, we can't find the page you are looking for.")
     if right == "write":
@@ -221,11 +191,8 @@ def xet_token(call: Call, repo: Repo, right: str, rev: str) -> Answer:
         storage = f"local://{call.hub.xet_folder}"
     expires = 1893456000
     answer = as_json({"casUrl": storage, "accessToken": "xet", "exp": expires})
-    answer.headers |= {
-        "X-Xet-Cas-Url": storage,
-        "X-Xet-Access-Token": "xet",
-        "X-Xet-Token-Expiration": str(expires),
-    }
+    answer.headers |= {"X-Xet-Cas-Url": storage, "X-Xet-Access-Token": "xet"}
+    answer.headers["X-Xet-Token-Expiration"] = str(expires)
     return answer
 
 
@@ -255,16 +222,12 @@ def preupload(call: Call, repo: Repo, rev: str) -> Answer:
 
 @route("POST", r"/{prefix}{repo}\.git/info/lfs/objects/batch")
 def lfs_batch(call: Call, repo: Repo) -> Answer:
-    """Where to send each object; nothing to do for those that the repository has."""
     _member(call)
     objects = []
     for asked in call.json()["objects"]:
-        oid = asked["oid"]
-        found: dict[str, Any] = {"oid": oid, "size": asked["size"], "authenticated": True}
-        if oid not in repo.lfs:
-            href = f"{call.hub.cdn}/upload/{repo.url_path}/{oid}"
-            found["actions"] = {"upload": {"href": href}}
-        objects.append(found)
+        href = f"{call.hub.cdn}/upload/{repo.url_path}/{asked['oid']}"
+        actions = {} if asked["oid"] in repo.lfs else {"actions": {"upload": {"href": href}}}
+        objects.append({**asked, "authenticated": True, **actions})
     return as_json({"transfer": "basic", "objects": objects})
 
 
@@ -299,7 +262,6 @@ def commit(call: Call, repo: Repo, rev: str) -> Answer:
 
 
 def _change(call: Call, repo: Repo, tree: Tree, key: str, value: dict[str, Any]) -> None:
-    """Do one line of a commit to a tree."""
     if key == "file":
         tree[value["path"]] = call.hub.contents.add_regular(base64.b64decode(value["content"]))
     elif key == "lfsFile":
@@ -328,23 +290,69 @@ def _summary(repo: Repo, found: PullRequest) -> dict[str, Any]:
 @route("GET", "/api/{kind}/{repo}/discussions")
 def listed(call: Call, repo: Repo) -> Answer:
     """The open ones, the newest first, which are all that is asked for."""
-    found = [d for d in reversed(repo.discussions.values()) if d.status == "open"]
-    page = [_summary(repo, d) for d in found]
-    return as_json({"discussions": page, "count": len(found), "start": 0})
+    found = [_summary(repo, d) for d in reversed(repo.discussions.values()) if d.status == "open"]
+    return as_json({"discussions": found, "count": len(found), "start": 0})
 
 
 @route("GET", "/api/{kind}/{repo}/discussions/{num}")
 def details(call: Call, repo: Repo, num: str) -> Answer:
     found = repo.discussions[int(num)]
-    more = {
-        "events": found.events,
-        "changes": {"base": "refs/heads/main"},
-        "filesWithConflicts": [],
-    }
-    return as_json(_summary(repo, found) | more)
+    more = {"changes": {"base": "refs/heads/main"}, "filesWithConflicts": []}
+    return as_json(_summary(repo, found) | more | {"events": found.events})
 
 
 @route("POST", "/api/{kind}/{repo}/discussions/{num}/comment")
 def comment(call: Call, repo: Repo, num: str) -> Answer:
     user, text = _member(call), call.json()["comment"]
     return as_json({"newMessage": repo.discussions[int(num)].comment(repo, user.name, text)})
+
+
+# ---- xet, whose storage is hf_xet's own on a disk ------------------------------------------------
+
+_BLOCK = 48  # bytes of every entry of a shard
+_HAS_VERIFICATION, _HAS_METADATA = 1 << 31, 1 << 30
+
+
+def announced(hub: HubServer, repo: Repo, commit: str, blob: Blob) -> dict[str, str]:
+    """What the answer about a file says of xet: nothing where it came by Git LFS."""
+    file_hash = _known(hub).get(str(blob.sha256)) if hub.xet == "on" else "ab" * 32
+    if hub.xet == "off" or file_hash is None:
+        return {}
+    route = f"{hub.endpoint}/api/{repo.kind}s/{repo.id}/xet-read-token/{commit}"
+    return {"X-Xet-Hash": file_hash, "X-Xet-Refresh-Route": route}
+
+
+def receive(hub: HubServer, repo: Repo, sha256: str) -> None:
+    """Take an object that a commit names from the storage."""
+    from hf_xet import XetFileInfo, XetSession
+
+    target = hub.xet_folder / sha256
+    with XetSession().new_file_download_group(endpoint=f"local://{hub.xet_folder}") as group:
+        group.start_download_file(XetFileInfo(_known(hub)[sha256], None), str(target))
+    hub.contents.add_lfs(target.read_bytes())
+    target.unlink()
+    repo.lfs.add(sha256)
+
+
+def _known(hub: HubServer) -> dict[str, str]:
+    """The hash that the storage knows a file by, by SHA-256."""
+    shards = sorted(hub.xet_folder.glob("**/shards/*.mdb"))
+    return dict(pair for shard in shards for pair in _files(shard.read_bytes()))
+
+
+def _files(shard: bytes) -> Iterator[tuple[str, str]]:
+    """SHA-256 and hash of the files in a shard, by the xet protocol's description of it."""
+    at = _BLOCK
+    while shard[at : at + 32] != b"\xff" * 32:
+        flags = int.from_bytes(shard[at + 32 : at + 36], "little")
+        terms = int.from_bytes(shard[at + 36 : at + 40], "little")
+        behind = at + _BLOCK * (1 + terms * (2 if flags & _HAS_VERIFICATION else 1))
+        if flags & _HAS_METADATA:
+            yield _hexadecimal(shard[behind : behind + 32]), _hexadecimal(shard[at : at + 32])
+            behind += _BLOCK
+        at = behind
+
+
+def _hexadecimal(number: bytes) -> str:
+    """A hash as xet writes it: four numbers of eight bytes, each the last byte first."""
+    return "".join(number[i : i + 8][::-1].hex() for i in range(0, 32, 8))

@@ -1,7 +1,5 @@
 """Repositories: contents, commits, and the branches, tags and pull requests that point to them."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator
@@ -61,23 +59,15 @@ class Contents(dict[str, bytes]):
         pointer = f"{head}\noid sha256:{sha256}\nsize {size}\n".encode()
         return Blob(_git_sha1(pointer), size, sha256, len(pointer))
 
-    def tamper(self, blob: Blob) -> None:
-        """Flip a byte of a file, under the same name and ETag."""
-        data = bytearray(self[blob.etag])
-        data[len(data) // 2] ^= 0xFF
-        self[blob.etag] = bytes(data)
-
 
 class Clock:
     """A time that goes on by one second whenever it is asked for."""
 
-    def __init__(self) -> None:
-        self._ticks = 0
+    _now = datetime(2026, 1, 1, tzinfo=UTC)
 
     def now(self) -> str:
-        self._ticks += 1
-        moment = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self._ticks)
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        self._now += timedelta(seconds=1)
+        return self._now.strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
 @dataclass(frozen=True)
@@ -104,7 +94,7 @@ class PullRequest:
         """Raw text of all comments, oldest first; the first is the description."""
         return [e["data"]["latest"]["raw"] for e in self.events if e["type"] == "comment"]
 
-    def add(self, repo: Repo, kind: str, author: str, data: dict[str, Any]) -> dict[str, Any]:
+    def add(self, repo: "Repo", kind: str, author: str, data: dict[str, Any]) -> dict[str, Any]:
         event = {
             "id": f"{self.num:012x}{len(self.events):012x}",
             "type": kind,
@@ -115,7 +105,7 @@ class PullRequest:
         self.events.append(event)
         return event
 
-    def comment(self, repo: Repo, author: str, text: str) -> dict[str, Any]:
+    def comment(self, repo: "Repo", author: str, text: str) -> dict[str, Any]:
         data = {"edited": False, "hidden": False, "latest": {"raw": text}}
         return self.add(repo, "comment", author, data)
 
@@ -182,7 +172,6 @@ class Repo:
             parents = commit.parents
 
     def last_change(self, oid: str, path: str) -> Commit:
-        """The commit that gave a file its present contents."""
         found = self.commits[oid]
         for commit in self.history(oid):
             if commit.tree.get(path) != found.tree.get(path):
@@ -191,7 +180,6 @@ class Repo:
         return found
 
     def propose(self, commit: Commit, text: str) -> PullRequest:
-        """Open a pull request of a commit that builds on main."""
         num = len(self.discussions) + 1
         new = PullRequest(num, commit.title, commit.author, self.clock.now())
         self.discussions[num], self.pulls[num] = new, commit.oid

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,64 @@ from typing import Any
 import numpy as np
 import pytest
 from killed_jobs import Killed, KillingEngine, Squares
-from ray_processes import CALL, HEAD, ROUNDS, command, environment, run
+from processes import python
 
 from benchmark_spec.errors import EngineError, UnknownNameError
 
 pytestmark = pytest.mark.slow
 Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
+
+
+ROUNDS = """
+import sys
+
+import ray
+from killed_jobs import Squares
+
+from benchmark_spec.errors import UnknownNameError
+from builders.execution.ray_engine import RayEngine
+
+options = {"include_dashboard": False, "object_store_memory": 10**8, "_temp_dir": sys.argv[1]}
+ray.init(address="local", num_cpus=4, log_to_driver=False, logging_level="ERROR", **options)
+for number in range(int(sys.argv[2])):
+    try:
+        list(RayEngine().run(Squares(), [1, 2, 13, *range(20, 80)]))
+    except UnknownNameError:
+        print(number, flush=True)
+assert list(RayEngine().run(Squares(), [3])) == [(3, 9)]
+"""
+"""Runs a job so many times, whose third block raises."""
+
+HEAD = """
+import sys
+from ray.cluster_utils import Cluster
+options = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8}
+cluster = Cluster(initialize_head=True, head_node_args=options)
+print(cluster.address, flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+"""A cluster of one node, until its standard input ends."""
+
+CALL = """
+import sys
+from killed_jobs import Squares
+from benchmark_spec.errors import EngineError
+from builders.execution.ray_engine import RayEngine
+try:
+    print(list(RayEngine(sys.argv[1]).run(Squares(), [3])))
+except EngineError as error:
+    print(error)
+"""
+"""Runs a job on a cluster; prints its result, or what the engine says."""
+
+
+def _environment(root: Path, home: Path, settings: dict[str, str]) -> dict[str, str]:
+    """Where this package and its tests' own are found, and nothing of Ray is set but `settings`."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+    path = os.pathsep.join([str(root), str(root / "tests/support")])
+    plain = {"PYTHONPATH": path, "HOME": str(home), "RAY_USAGE_STATS_ENABLED": "0"}
+    return {**kept, **plain, **settings}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +113,7 @@ def test_two_hundred_jobs_that_fail_leave_the_process_alive(
     """Of a task that is cancelled while its reply is under way, Ray makes the driver's end."""
     pytest.importorskip("ray", reason="needs the extra `ray`")
     folder = tmp_path_factory.mktemp("r")  # sockets have short names only
-    out = run(root, folder, ROUNDS, str(folder), "200")
+    out = python(ROUNDS, folder, 200, env=_environment(root, folder, {}))
     assert out.returncode == 0, out.stderr[-2000:]
     assert out.stdout.split() == [str(number) for number in range(200)]
 
@@ -156,14 +209,14 @@ def test_a_cluster_that_wants_a_token(root: Path, tmp_path: Path) -> None:
     token = {"RAY_AUTH_MODE": "token"}
     own = token | {"RAY_AUTH_TOKEN": "a" * 64}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    env = environment(root, tmp_path, own)
-    head = subprocess.Popen(command(HEAD), text=True, env=env, **pipes)
+    env = _environment(root, tmp_path, own)
+    head = subprocess.Popen([sys.executable, "-c", HEAD], text=True, env=env, **pipes)
     try:
         assert head.stdout is not None
         address = head.stdout.readline().strip()
 
         def call(settings: dict[str, str]) -> str:
-            out = run(root, tmp_path, CALL, address, settings=settings)
+            out = python(CALL, address, env=_environment(root, tmp_path, settings))
             assert out.returncode == 0, out.stderr[-2000:]
             return out.stdout
 

@@ -1,1 +1,0 @@
-"""Makes files that are good, almost good or spoilt."""
