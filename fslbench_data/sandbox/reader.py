@@ -110,7 +110,7 @@ def _batches(
                 _at_most(limits.list_values, values[name], f"entries in {name}", where)
                 column = pa.chunked_array([array])
                 arrays[name] = columns.list_column(column, name, _LISTS[name], where).chunk(0)
-            elif name in _NAMES and not pa.types.is_integer(array.type):
+            elif name in _NAMES and not pa.types.is_primitive(array.type):
                 encoded = columns.encoded(array)
                 _check_names(encoded.dictionary, name, where, limits)
                 arrays[name] = encoded.cast(columns.TEXTS)

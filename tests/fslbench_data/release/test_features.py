@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 from tiny_features import feature_array
 
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
