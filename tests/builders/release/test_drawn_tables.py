@@ -16,12 +16,7 @@ from specs import spec_in
 from stopping import content
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import (
-    CorruptReleaseError,
-    FSLBenchError,
-    OutputError,
-    SamplingError,
-)
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError, SamplingError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, check_manifest
 from builders.release.build import build_release
 from builders.release.diff import diff
@@ -114,9 +109,7 @@ def test_what_makers_of_releases_see(folder: Path) -> None:
     ]
 
 
-def test_an_export_is_the_release_that_stores_its_tables(
-    stored: Path, whole: Path, tmp_path: Path
-) -> None:
+def test_an_export_is_a_release_with_all_tables(stored: Path, whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
     result = CliRunner().invoke(main, ["export", str(out), "--release", str(whole)])
     assert result.exit_code == 0, result.output
@@ -157,9 +150,7 @@ def test_an_export_is_whole_or_not_at_all(
     assert not (tmp_path / "other").exists()
 
 
-def test_a_build_that_was_stopped_goes_on(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_builds_go_on(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec, folder = spec_in(tmp_path, DRAWN), tmp_path / "r"
     with monkeypatch.context() as patch:
         patch.setattr("builders.release.writer.dataset_card", _stop)
@@ -196,7 +187,7 @@ def test_the_table_is_kept_and_drawn_once(
     assert [path.name for path in assets.iterdir()] == [kept.name]
 
 
-def test_where_nothing_can_be_written(
+def test_where_none_is_kept(
     release: Release, assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = release.task_set_info("cub", POOLED)

@@ -78,9 +78,7 @@ def test_it_holds_what_its_specification_says(embedded: Release) -> None:
         if name != "quickdraw"
     ],
 )
-def test_task_sets_are_drawn_again_bit_by_bit(
-    dataset: str, golden: dict[str, str], embedded: Release
-) -> None:
+def test_task_sets_are_drawn_again(dataset: str, golden: dict[str, str], embedded: Release) -> None:
     """From class sizes and provenance alone; the check `embedded_release` draws quickdraw, too."""
     sizes = embedded.classes(dataset).column("n_images").to_pylist()
     pictured = dataset in embedded.datasets_with("images")
@@ -120,9 +118,7 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
 
 @pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
 @pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
-def test_reference_results_are_made_again_from_the_features(
-    backbone: str, head: str, embedded: Release
-) -> None:
+def test_reference_results_are_made_again(backbone: str, head: str, embedded: Release) -> None:
     """On task sets of three suites; studies/checks/reference_results.py answers all."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     digests_of_both = check_module("reference_results").digests_of_both

