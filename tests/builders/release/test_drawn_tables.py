@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from forged import change_entry
-from specs import spec_in
+from specs import HEAD, spec_in
 from stopping import content
 
 from benchmark_spec.digest import content_digest
@@ -27,19 +27,14 @@ from fslbench_data.release import tables as redrawing
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.export import export
 
-SPEC = """
-name = "r"
-version = "1.0.0"
-description = "d"
-protocols = ["5w1s1q", "3w2s2q"]
+SPEC = f"""{HEAD}protocols = ["5w1s1q", "3w2s2q"]
 tasks = {{ closed = 40, pooled = 300 }}
-{drawn}
 [[dataset]]
 name = "cub"
 source = "catalogue"
 suites = ["open", "closed", "pooled"]
 """
-DRAWN = SPEC.format(drawn='drawn = ["pooled"]')
+DRAWN = SPEC.replace("tasks =", 'drawn = ["pooled"]\ntasks =')
 POOLED, POOLED_PATH = "pooled-5w1s1q", "tasks/pooled-5w1s1q/cub.parquet"
 
 
@@ -54,7 +49,7 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a release that holds all its tables."""
     folder = tmp_path_factory.mktemp("stored")
-    build_release(spec_in(folder, SPEC.format(drawn="")), folder / "r")
+    build_release(spec_in(folder, SPEC), folder / "r")
     return folder / "r"
 
 
@@ -104,9 +99,8 @@ def test_what_makers_of_releases_see(folder: Path) -> None:
     stray = folder / POOLED_PATH
     stray.parent.mkdir()
     shutil.copy(folder / "tasks/closed-5w1s1q/cub.parquet", stray)
-    assert [(p.path, p.what) for p in verify(folder).problems] == [
-        (POOLED_PATH, "is not in the manifest")
-    ]
+    (problem,) = verify(folder).problems
+    assert (problem.path, problem.what) == (POOLED_PATH, "is not in the manifest")
 
 
 def test_an_export_is_a_release_with_all_tables(stored: Path, whole: Path, tmp_path: Path) -> None:

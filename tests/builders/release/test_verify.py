@@ -31,6 +31,8 @@ from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.card import dataset_card
 
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
+
 Edit = Callable[[pa.Table], pa.Table]
 
 
@@ -235,14 +237,14 @@ def tiny(tmp_path: Path, raw: Path, spec: ReleaseSpec) -> Path:
     return tmp_path / "r"
 
 
-def test_a_release_gives_the_superclass_of_each_class(tiny: Path) -> None:
+def test_a_release_gives_the_superclass_of_each_class(
+    tiny: Path, raw: Path, tmp_path: Path
+) -> None:
+    """A new major version, if it gave none before."""
     assert load_release(tiny).superclasses("tiny") == tuple(KINDS)
     page = (tiny / CARD_FILE).read_text()
     assert "| name | data set | classes | superclasses | images |" in page
     assert "| tiny | [Tiny](https://example.org) | 3 | 2 | 12 |" in page
-
-
-def test_superclasses_make_a_new_major_version(tiny: Path, raw: Path, tmp_path: Path) -> None:
     without = spec_in(tmp_path, SPEC.replace(LISTED, ""))
     build_release(without, tmp_path / "without", raw=raw)
     changes = diff(load_release(tmp_path / "without"), load_release(tiny)).changes
@@ -250,12 +252,10 @@ def test_superclasses_make_a_new_major_version(tiny: Path, raw: Path, tmp_path: 
 
 
 def test_superclasses_that_are_not_one_for_each_class(tmp_path: Path) -> None:
-    writer = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x")
+    writer, about = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x"), About("t", "h", "l", "c")
     for wrong in (["animal"], ["animal", ""]):
         with pytest.raises(SpecError, match="classes need one superclass each"):
-            writer.add_dataset(
-                "one", About("t", "h", "l", "c"), ["a", "b"], [1, 1], superclasses=wrong
-            )
+            writer.add_dataset("one", about, ["a", "b"], [1, 1], superclasses=wrong)
 
 
 @pytest.mark.parametrize(
@@ -276,10 +276,8 @@ def test_forged_superclasses(tiny: Path, column: Any, what: str) -> None:
 
 
 def test_the_catalogue_gives_them(tmp_path: Path) -> None:
-    text = '[[dataset]]\nname = "{}"\nsource = "catalogue"\n'
-    build_release(
-        spec_in(tmp_path, HEAD + text.format("omniglot") + text.format("cub")), tmp_path / "r"
-    )
+    named = [f'[[dataset]]\nname = "{n}"\nsource = "catalogue"\n' for n in ("omniglot", "cub")]
+    build_release(spec_in(tmp_path, HEAD + "".join(named)), tmp_path / "r")
     release = load_release(tmp_path / "r")
     assert release.superclasses("omniglot") == lookup("omniglot").of_classes
     assert release.superclasses("cub") is None
@@ -341,12 +339,8 @@ def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_of: Spec
     old, new = load_release(built), load_release(tmp_path / "more")
     up, down = diff(old, new), diff(new, old)
     assert {c.level for c in up.changes} == {"minor"}
-    assert [c.where for c in up.changes] == [
-        "dtd",
-        "classes/dtd.parquet",
-        "tasks/open-3w2s2q/dtd.parquet",
-        "tasks/open-5w1s1q/dtd.parquet",
-    ]
+    tables = [f"{of}/dtd.parquet" for of in ("classes", "tasks/open-3w2s2q", "tasks/open-5w1s1q")]
+    assert [c.where for c in up.changes] == ["dtd", *tables]
     assert (up.needed, up.raised, up.too_large) == ("minor", "minor", ())
     assert (down.needed, down.raised, bool(down.too_large)) == ("major", None, True)
     other = structs.replace(spec_of(tmp_path, "1.0.1"), description="another text")
@@ -361,36 +355,30 @@ def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_of: Spec
 
 
 def _features(
-    folder: Path, shard: int, patch: pytest.MonkeyPatch, *, change: float = 0, **provenance: object
-) -> Path:
+    folder: Path, shard: int, patch: pytest.MonkeyPatch, change: float = 0, **provenance: object
+) -> Release:
     patch.setattr("benchmark_spec.manifest.SHARD_IMAGES", shard)
     writer = ReleaseWriter(folder, "small", "1.0.0", "x")
-    about = About("t", "h", "l", "c")
-    writer.add_dataset("one", about, ["a", "b"], [12, 8])
+    writer.add_dataset("one", About("t", "h", "l", "c"), ["a", "b"], [12, 8])
     kind = np.int8 if "scale" in provenance else np.float16
     values = np.arange(60).reshape(20, 3).astype(kind)
     values[17, 0] += change
     writer.add_features("one", "net", [values], provenance)
     writer.finish()
-    return folder
+    return load_release(folder)
 
 
 def test_features_in_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = load_release(_features(tmp_path / "old", 8, monkeypatch))
+    old = _features(tmp_path / "old", 8, monkeypatch)
     last, first = (f"features/net/one-0000{i}-of-00003.parquet" for i in (2, 0))
     one = "features/net/one-00000-of-00001.parquet"
-    for name, shard, change, found in (
-        ("same", 8, 0, []),
-        ("changed", 8, 1, [("minor", last, "other content: 4 rows became 4 rows")]),
-        ("one", 99, 0, [("patch", one, "same content, 3 shards became 1")]),
-        (
-            "one-changed",
-            99,
-            1,
-            [("minor", one, "other content: 20 rows became 20 rows, 3 shards became 1")],
-        ),
+    for shard, change, *found in (
+        (8, 0),
+        (8, 1, ("minor", last, "other content: 4 rows became 4 rows")),
+        (99, 0, ("patch", one, "same content, 3 shards became 1")),
+        (99, 1, ("minor", one, "other content: 20 rows became 20 rows, 3 shards became 1")),
     ):
-        new = load_release(_features(tmp_path / name, shard, monkeypatch, change=change))
+        new = _features(tmp_path / f"{shard}-{change}", shard, monkeypatch, change)
         assert [(c.level, c.where, c.what) for c in diff(old, new).changes] == found
     spec = HEAD + '[[dataset]]\nname = "dtd"\nsource = "catalogue"\n'
     build_release(spec_in(tmp_path, spec), tmp_path / "none")
@@ -399,18 +387,13 @@ def test_features_in_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_pictures_that_changed_are_named(tmp_path: Path) -> None:
-    pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-    from PIL import Image, ImageOps
-
     write_pictures(tmp_path / "raw/tiny", 3)
     tiny = DatasetSpec("tiny", source="image_folder", folder="tiny", options=ABOUT)
     spec = ReleaseSpec("small", "1.0.0", "x", (tiny,))
     build_release(spec, tmp_path / "old", raw=tmp_path / "raw")
     changed = sorted((tmp_path / "raw/tiny").rglob("*.png"))[1]
     path = changed.relative_to(tmp_path / "raw/tiny")
-    with Image.open(changed) as picture:
-        mirrored = ImageOps.mirror(picture.convert("RGB"))
-    mirrored.save(changed)
+    Image.new("RGB", (20, 20), (1, 2, 3)).save(changed)
     build_release(spec, tmp_path / "new", raw=tmp_path / "raw")
     old, new = (load_release(tmp_path / name) for name in ("old", "new"))
     (change,) = (c for c in diff(old, new).changes if c.where == "images/tiny.parquet")
@@ -420,11 +403,9 @@ def test_pictures_that_changed_are_named(tmp_path: Path) -> None:
 
 def test_what_was_made_otherwise_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who builds again with other batches has the same data, and reads what differs."""
-    hows = ({"batch": 32, "packages": {"torch": "1", "x": "1"}}, {"batch": 8, "threads": 2})
-    old, new = (
-        load_release(_features(tmp_path / str(i), 99, monkeypatch, **how))
-        for i, how in enumerate(hows)
-    )
+    packages = {"torch": "1", "x": "1"}
+    old = _features(tmp_path / "old", 99, monkeypatch, batch=32, packages=packages)
+    new = _features(tmp_path / "new", 99, monkeypatch, batch=8, threads=2)
     assert old.manifest.digest == new.manifest.digest
     (change,) = diff(old, new).changes
     assert (change.level, change.what) == (
@@ -436,8 +417,8 @@ def test_what_was_made_otherwise_is_said(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("shard", [8, 99])
 def test_scales_are_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int) -> None:
-    old = load_release(_features(tmp_path / "old", 8, monkeypatch, scale=0.5))
-    new = load_release(_features(tmp_path / "new", shard, monkeypatch, scale=0.25))
+    old = _features(tmp_path / "old", 8, monkeypatch, scale=0.5)
+    new = _features(tmp_path / "new", shard, monkeypatch, scale=0.25)
     found = diff(old, new)
     assert found.needed == "minor"
     assert all(c.what.startswith("other content") for c in found.changes)

@@ -268,13 +268,12 @@ def test_groups_are_kept_whole() -> None:
     assert pool.sizes.tolist() == [100, 100]
     assert pool.counts.tolist() == [2] * 200
     assert (groups[pool.images].reshape(200, 2)[:, 0] == groups[pool.images][1::2]).all()
-
-
-def test_groups_that_cannot_be() -> None:
-    with pytest.raises(SamplingError, match="group 4 has images of two classes"):
-        Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4, -1]))
-    with pytest.raises(SamplingError, match="3 groups for 4 images"):
-        Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4]))
+    for wrong, said in (
+        ([0, 4, 4, -1], "group 4 has images of two classes"),
+        ([0, 4, 4], "3 groups for 4"),
+    ):
+        with pytest.raises(SamplingError, match=said):
+            Pool.of([2, 2], dataset="x", seed=0, groups=np.array(wrong))
 
 
 def test_images_of_one_group_in_a_task_are_found() -> None:

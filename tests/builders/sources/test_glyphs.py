@@ -156,14 +156,10 @@ def test_order_and_what_is_passed_over(fetched: Callable[[Package], Path], tmp_p
     assert [face.characters for face in faces] == [{ord("b")}, {ord("a")}, {ord("a")}]
 
 
-@pytest.fixture
-def font(tmp_path: Path) -> Renderer:
+def test_600_of_1000_units_are_36_pixels_and_larger_ink_is_drawn_smaller(tmp_path: Path) -> None:
     make_font(tmp_path / "a.ttf", "One", {"a": SQUARE, "w": WIDE, " ": ()})
-    return Renderer(tmp_path / "a.ttf", 0)
-
-
-def test_600_of_1000_units_are_36_pixels_and_larger_ink_is_drawn_smaller(font: Renderer) -> None:
-    square, wide = font.levels("a"), font.levels("w")
+    font = Renderer(tmp_path / "a.ttf", 0)
+    square, wide, unknown = map(font.levels, "awq")
     assert square is not None
     assert wide is not None
     expected = np.zeros((SIDE, SIDE), np.uint8)
@@ -172,15 +168,10 @@ def test_600_of_1000_units_are_36_pixels_and_larger_ink_is_drawn_smaller(font: R
     columns = np.flatnonzero(wide.any(axis=0))
     assert ROOM - 6 <= columns.size <= ROOM
     assert abs((columns[0] + columns[-1]) / 2 - (SIDE - 1) / 2) <= 1
-
-
-def test_a_space_and_the_missing_glyph(font: Renderer) -> None:
     assert font.levels(" ") is None
-    unknown = font.levels("q")
-    assert unknown is not None
     assert font.missing is not None
-    assert (unknown == font.missing).all()
-    assert (font.levels(NOWHERE) == font.missing).all()
+    for missing in (unknown, font.levels(NOWHERE)):
+        assert np.array_equal(missing, font.missing)
 
 
 def test_small_drawings_are_rounded_means() -> None:
@@ -233,10 +224,6 @@ def _drawn(folder: Path, scripts: dict[str, str]) -> tuple[list[Drawing], Counte
     return list(draw(folder / "raw", faces, asked, left_out)), left_out
 
 
-def _order(path: str) -> str:
-    return hashlib.sha256(path.encode()).hexdigest()
-
-
 def test_few_faces_of_a_design_take_part_in_an_order_that_no_picture_decides() -> None:
     faces = [
         Face(f"{family}{i:02}.ttf", 0, "p", family, (), True, frozenset({97, 98}))
@@ -246,24 +233,21 @@ def test_few_faces_of_a_design_take_part_in_an_order_that_no_picture_decides() -
     left_out: Counter[str] = Counter()
     designs = {"Latin": {"one": "one", "copy": "one"}}
     asked = shares(faces, {97: "Latin", 98: "Greek"}, designs, left_out)
-    paths = sorted((f"{face.path}#0,U+0061" for face in faces), key=_order)
+    paths = [f"{face.path}#0,U+0061" for face in faces]
+    paths.sort(key=lambda path: hashlib.sha256(path.encode()).hexdigest())
     drawn = {f"{face.path}#0,U+0061" for face, own in zip(faces, asked, strict=True) if 97 in own}
     assert drawn == set(paths[:OF_DESIGN])
     assert sum(98 in own for own in asked) == 2 * OF_DESIGN  # in Greek they are two designs
     assert left_out["more of the design"] == 10 + 1 + 1
 
 
-def _drawings(**of_family: int) -> list[Drawing]:
-    return [
+def test_designs_take_turns() -> None:
+    drawings = [
         Drawing(Face(f"{family}{i}.ttf", 0, "p", family, (), True, frozenset()), 97, f"{family}{i}")
-        for family, number in of_family.items()
+        for family, number in (("one", 8), ("two", 2), ("three", 1))
         for i in range(number)
     ]
-
-
-def test_designs_take_turns() -> None:
-    chosen = choose(_drawings(one=8, two=2, three=1), "Latin", {})
-    designs = [drawing.face.family for drawing in chosen]
+    designs = [drawing.face.family for drawing in choose(drawings, "Latin", {})]
     assert sorted(designs[:3]) == ["one", "three", "two"]
     assert sorted(designs[3:5]) == ["one", "two"]
     assert Counter(designs) == {"one": 8, "two": 2, "three": 1}

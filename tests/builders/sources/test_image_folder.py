@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from specs import HEAD
 
 from benchmark_spec.errors import OutputError, SourceError, SpecError
 from builders.cli import main
@@ -128,11 +129,8 @@ def test_folders_that_stand_for_no_label(tmp_path: Path, draw_all: DrawAll, labe
 
 def test_images_that_repeat(tmp_path: Path, draw: Draw) -> None:
     """The dog's second picture is left out; the one that is of both classes, in both."""
-    for path, mark in {
-        "cat/a.png": 1, "cat/b.png": 2, "dog/c.png": 2, "dog/d.png": 3, "dog/e.png": 3,
-        "dog/f.png": 3,
-    }.items():  # fmt: skip
-        draw(tmp_path / path, mark=mark)
+    for path, mark in zip("abcdef", (1, 2, 2, 3, 3, 3), strict=True):
+        draw(tmp_path / ("cat" if path in "ab" else "dog") / f"{path}.png", mark=mark)
     said = r"3 images .* cat/b.png = dog/c.png, dog/d.png = dog/e.png, dog/d.png = dog/f.png"
     out = ["cat/b.png", "dog/c.png", "dog/e.png", "dog/f.png"]
     assert _left_out(tmp_path, said) == {"doubles": out}
@@ -200,12 +198,10 @@ def test_groups_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
 
 def test_what_may_be_redistributed(tmp_path: Path, draw: Draw) -> None:
     draw(tmp_path / "cat/a.png")
-    found = read_source("image_folder", tmp_path, name="pets", options=OPTIONS)
-    assert found.about.redistribution == "tables"
-    options = {**OPTIONS, "redistribution": "features"}
-    found = read_source("image_folder", tmp_path, name="pets", options=options)
-    assert found.about.redistribution == "features"
-    options["redistribution"] = "all"
+    for more, found in (({}, "tables"), ({"redistribution": "features"}, "features")):
+        images = read_source("image_folder", tmp_path, name="pets", options=OPTIONS | more)
+        assert images.about.redistribution == found
+    options = OPTIONS | {"redistribution": "all"}
     with pytest.raises(SpecError, match=r"redistribution is 'all'(.|\n)*pets"):
         read_source("image_folder", tmp_path, name="pets", options=options)
 
@@ -254,18 +250,11 @@ def _encoded(picture: Any, kind: str = "PNG", **options: Any) -> bytes:
     return data.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("path", "file"),
-    [
-        ("a/b.jpg#xywh=1,2,3,4", "a/b.jpg"),
-        ("angel.npy#12", "angel.npy"),
-        ("a/font.ttf#0,U+0041", "a/font.ttf"),
-        ("a/img#12.jpg", "a/img#12.jpg"),
-        ("a/img#1.jpg#xywh=1,2,3,4", "a/img#1.jpg"),
-    ],
-)
-def test_only_what_has_the_form_of_a_fragment_is_one(path: str, file: str) -> None:
-    assert file_of(path) == file
+def test_only_what_has_the_form_of_a_fragment_is_one() -> None:
+    for fragment in ("b.jpg#xywh=1,2,3,4", "angel.npy#12", "font.ttf#0,U+0041"):
+        assert file_of(f"a/{fragment}") == "a/" + fragment.partition("#")[0]
+    for path in ("a/img#12.jpg", "a/img#12.jpg#xywh=1,2,3,4"):
+        assert file_of(path) == "a/img#12.jpg"
 
 
 def test_a_transparent_colour_of_a_palette_becomes_white() -> None:
@@ -277,22 +266,19 @@ def test_a_transparent_colour_of_a_palette_becomes_white() -> None:
 
 
 def test_what_is_wrong_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole one may be refused, and not as damaged: nobody can say which value is white."""
     noise = np.random.Generator(np.random.PCG64(0)).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     data = _encoded(pil.fromarray(noise), "JPEG")
     digest, problem = check_bytes(data[: len(data) // 2])
     assert digest == ""
     assert problem.startswith("is damaged: image file is truncated")
     assert check_file(tmp_path)[1].startswith("cannot be opened")
-    monkeypatch.setattr("fslbench_data.files.pictures.MOST_PIXELS", 1599)
-    assert check_bytes(data) == ("", "is refused: 40 x 40 pixels, more than 1,599")
-
-
-def test_a_whole_picture_may_be_refused() -> None:
-    """Not as damaged: what is wrong is that nobody can say which value is white."""
-    data = _encoded(pil.fromarray(np.full((4, 4), 7, np.float32)), "TIFF")
-    assert check_bytes(data) == ("", "is refused: values of mode F outside 0 to 1")
+    unclear = _encoded(pil.fromarray(np.full((4, 4), 7, np.float32)), "TIFF")
+    assert check_bytes(unclear) == ("", "is refused: values of mode F outside 0 to 1")
     whole = _encoded(pil.fromarray(np.full((4, 4), 700, np.uint16)))
     assert check_bytes(whole) == (hashlib.sha256(whole).hexdigest(), "")
+    monkeypatch.setattr("fslbench_data.files.pictures.MOST_PIXELS", 1599)
+    assert check_bytes(data) == ("", "is refused: 40 x 40 pixels, more than 1,599")
 
 
 def test_a_box_is_of_the_upright_picture(tmp_path: Path) -> None:
@@ -310,15 +296,11 @@ def test_a_box_is_of_the_upright_picture(tmp_path: Path) -> None:
 # ---- export: as the source shows them; resumed; refused ------------------------------------------
 
 
-SPEC = """
-name = "mine"
-version = "1.0.0"
-description = "Pets."
-[[dataset]]
+SPEC = f"""{HEAD}[[dataset]]
 name = "pets"
 source = "image_folder"
 suites = ["open"]
-options = { title = "Pets", homepage = "h", licence = "CC0", citation = "c" }
+options = {{ title = "Pets", homepage = "h", licence = "CC0", citation = "c" }}
 [[dataset]]
 name = "cub"
 source = "catalogue"

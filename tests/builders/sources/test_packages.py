@@ -64,22 +64,19 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.shelf, self.programs = folder / "shelf", folder / "programs"
-        self.log = folder / "log"
+        self.log, self.pip = folder / "log", self.programs / "pip/__main__.py"
         self.shelf.mkdir()
-        self.programs.mkdir()
-        for name in ("apt-get", "npm"):
+        self.pip.parent.mkdir(parents=True)
+        for name in CLIENT.values():
             self.program(name, f'echo "{name} $@" >> {self.log}; cp {self.shelf}/{name}/* .')
-        (self.programs / "pip").mkdir()
         (self.programs / "pip/__init__.py").touch()
-        (self.programs / "pip/__main__.py").write_text(
-            "import pathlib, shutil, sys\n"
-            f"open({str(self.log)!r}, 'a').write('pip ' + ' '.join(sys.argv[1:]) + '\\n')\n"
-            f"for path in pathlib.Path({str(self.shelf)!r}, 'pip').iterdir():\n"
-            "    shutil.copy(path, '.')\n"
+        program = self.programs / "pip.sh"
+        self.pip.write_text(
+            f"import subprocess, sys\nsubprocess.run([{str(program)!r}, *sys.argv])"
         )
 
     def program(self, name: str, script: str) -> None:
-        path = self.programs / name
+        path = self.programs / ("pip.sh" if name == "pip" else name)
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
@@ -100,7 +97,7 @@ class Store:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     store = Store(tmp_path)
-    monkeypatch.setenv("PATH", f"{store.programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", str(store.programs), prepend=os.pathsep)
     monkeypatch.setenv("PYTHONPATH", str(store.programs))
     return store
 
@@ -196,15 +193,29 @@ def test_a_file_with_another_digest_is_refused(by_hand: bool, store: Store, tmp_
     assert [path.name for path in folder.iterdir()] == ([package.file] if by_hand else [])
 
 
-def test_a_version_that_is_not_to_be_had(store: Store, tmp_path: Path) -> None:
+def test_what_cannot_be_fetched(store: Store, tmp_path: Path) -> None:
+    """A version that is not to be had, into a folder that cannot be written, or to elsewhere."""
     package = store.package("npm")
+    data = _npm(store.shelf / "npm" / package.file, "../../outside.txt")
+    elsewhere = Package("npm", "fruit", "1.0", sha256(data).hexdigest())
+    with pytest.raises(SourceError, match="cannot be unpacked"):
+        fetch([elsewhere], tmp_path / "raw")
+    assert not (tmp_path / "outside.txt").exists()
+    assert not (tmp_path / "raw/fruit").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match=r"cannot write .*file"):
+        fetch([package], tmp_path / "file")
+    if os.geteuid():
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(SourceError, match="cannot write"):
+            fetch([package], tmp_path / "closed/raw")
     store.program("npm", 'echo "no such version" >&2; exit 1')
     with pytest.raises(SourceError, match=r"npm cannot get fruit 1\.0\n.*no such version") as error:
-        fetch([package], tmp_path / "raw")
+        fetch([package], tmp_path / "new")
     assert "(elsewhere: npm pack fruit@1.0)" in error.value.fix
     store.program("npm", "true")
     with pytest.raises(SourceError, match="gave 0 files"):
-        fetch([package], tmp_path / "raw")
+        fetch([package], tmp_path / "new")
 
 
 @pytest.mark.parametrize("kind", MAKE)
@@ -214,33 +225,11 @@ def test_a_client_that_is_not_installed(
     package = store.package(kind)
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    program = "import sys\nsys.exit('/usr/bin/python: No module named pip')\n"
-    (store.programs / "pip/__main__.py").write_text(program)
+    store.pip.write_text("import sys\nsys.exit('/usr/bin/python: No module named pip')\n")
     with pytest.raises(MissingPackageError, match=f"{CLIENT[kind]} is not installed") as caught:
         fetch([package], tmp_path / "raw")
     assert f"put {package.file} into" in caught.value.fix
     assert sys.executable not in caught.value.fix
-
-
-def test_a_package_that_would_write_elsewhere_is_refused(store: Store, tmp_path: Path) -> None:
-    package = store.package("npm")
-    data = _npm(store.shelf / "npm" / package.file, "../../outside.txt")
-    package = Package("npm", "fruit", "1.0", sha256(data).hexdigest())
-    with pytest.raises(SourceError, match="cannot be unpacked"):
-        fetch([package], tmp_path / "raw")
-    assert not (tmp_path / "outside.txt").exists()
-    assert not (tmp_path / "raw/fruit").exists()
-
-
-def test_a_folder_that_cannot_be_written(store: Store, tmp_path: Path) -> None:
-    package = store.package("npm")
-    (tmp_path / "file").touch()
-    with pytest.raises(SourceError, match=r"cannot write .*file"):
-        fetch([package], tmp_path / "file")
-    if os.geteuid():
-        (tmp_path / "closed").mkdir(mode=0o500)
-        with pytest.raises(SourceError, match="cannot write"):
-            fetch([package], tmp_path / "closed/raw")
 
 
 def test_the_fetch_command(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
