@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -307,26 +308,18 @@ def test_which_queries_are_right_stands_in_place_of_predictions(embedded: Releas
     assert all(told[0].values())
 
 
-@dataclass
-class Tiny:
+@pytest.fixture(scope="module")
+def tiny() -> SimpleNamespace:
     """A backbone such as run_ft takes, of pictures made 8 by 8."""
 
-    name: str
-    module: Any
-
-    @property
-    def preprocessing(self) -> Tiny:
-        return self
-
-    def reference(self, picture: Any) -> Any:
+    def reference(picture: Any) -> Array:
         return np.asarray(picture.resize((8, 8)), np.float32).transpose(2, 0, 1) / 255
 
-
-@pytest.fixture(scope="module")
-def tiny() -> Tiny:
     torch.manual_seed(0)
     layers = (torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten())
-    return Tiny("tiny", torch.nn.Sequential(*layers, torch.nn.Linear(144, 8)))
+    module = torch.nn.Sequential(*layers, torch.nn.Linear(144, 8))
+    how = SimpleNamespace(reference=reference)
+    return SimpleNamespace(name="tiny", module=module, preprocessing=how)
 
 
 @pytest.fixture(scope="module")
@@ -339,24 +332,20 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
 
 
 @pytest.mark.slow
-def test_ft_of_pictures(pictures: tuple[Release, Path], tiny: Tiny) -> None:
+def test_ft_of_pictures(pictures: tuple[Release, Path], tiny: Any) -> None:
+    from PIL import Image
+
     release, folder = pictures
     found = run_ft(release, tiny, folder, "tiny")
     assert found.methods["tiny/FT"].backbone == "tiny"
     assert {row["task_set"] for row in found.table.to_pylist()} == {"open-2w2s1q", "open-3w1s1q"}
     assert score(found, release)
-    from PIL import Image
-
     tune, paths = FineTuner(tiny.module), release.images("tiny")["path"].to_pylist()
+    shown = np.stack([tiny.preprocessing.reference(Image.open(folder / path)) for path in paths])
     for row in found.table.to_pylist():
         task = release.task_set("tiny", row["task_set"])[row["task_id"]]
-        support, query = (
-            torch.from_numpy(
-                np.stack([tiny.reference(Image.open(folder / paths[i])) for i in ids.reshape(-1)])
-            )
-            for ids in (task.support, task.query)
-        )
-        expected = tune(support.view(*task.support.shape, 3, 8, 8), query)
+        support, query = (torch.from_numpy(shown[ids]) for ids in (task.support, task.query))
+        expected = tune(support, query)
         assert_array_equal(row["predictions"], expected)
         right = task.query_label[expected == task.query_label]
         ways = len(task.class_ids)
@@ -364,7 +353,7 @@ def test_ft_of_pictures(pictures: tuple[Release, Path], tiny: Tiny) -> None:
 
 
 def test_ft_of_the_first_tasks_goes_on_where_it_stopped(
-    pictures: tuple[Release, Path], tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pictures: tuple[Release, Path], tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release, folder = pictures
     journal = tmp_path / "journal"
@@ -396,7 +385,6 @@ def test_ft_of_the_first_tasks_goes_on_where_it_stopped(
 
 # ---- the same on a GPU, where there is one -------------------------------------------------------
 
-
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 
@@ -410,11 +398,8 @@ def test_predictions_are_those_of_the_cpu(head: str, embedded: Release) -> None:
 
 
 @on_a_gpu
-def test_fine_tuning_is_that_of_the_cpu_and_repeats_itself() -> None:
-    torch.manual_seed(0)
-    layers = (torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten())
-    module = torch.nn.Sequential(*layers, torch.nn.Linear(144, 8))
-    support, query = torch.randn(3, 2, 3, 8, 8), torch.randn(9, 3, 8, 8)
+def test_fine_tuning_is_that_of_the_cpu_and_repeats_itself(tiny: Any) -> None:
+    module, support, query = tiny.module, torch.randn(3, 2, 3, 8, 8), torch.randn(9, 3, 8, 8)
     before = torch.backends.cudnn.deterministic, torch.are_deterministic_algorithms_enabled()
     tuner = FineTuner(module, "cuda", rate=0.05)
     first = tuner.scores(support, query)

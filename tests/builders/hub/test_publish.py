@@ -78,7 +78,6 @@ def release(build: Build, tmp_path: Path) -> Path:
 
 
 def publish(folder: Path, *options: str) -> Result:
-    """Run the command."""
     return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])
 
 
@@ -226,24 +225,18 @@ def test_a_version_below_a_published_one_is_compared_with_it(hub: HubServer, bui
     assert "above 1.0.2" in result.output
 
 
-def test_a_release_with_problems_is_refused(hub: HubServer, release: Path) -> None:
+def test_refused_offline(hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (release / "stray.parquet").write_bytes(b"x")
     (release / CARD_FILE).write_text("x")
-    result = publish(release)
-    assert result.exit_code == 2
-    assert "has 2 problems" in result.output
-    assert "stray.parquet: is not in the manifest" in result.output
-    assert not hub.repos
-
-
-def test_refused_offline(hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for options, said in (
+        ((), "has 2 problems"),
+        ((), "stray.parquet: is not in the manifest"),
         (("--repo-id", "bench"), "'bench' is not the name of a repository"),
         (("--repo-id", "org/a/b"), "is not the name of a repository"),
         (("--token", "x"), "No such option"),
         ((), "nobody is logged in to the Hub"),
     ):
-        if not options:
+        if "logged" in said:
             monkeypatch.setenv("HF_TOKEN", "")
         result = publish(release, *options)
         assert result.exit_code == 2
@@ -454,9 +447,8 @@ def test_each_table_is_named_with_its_licence() -> None:
     assert "private repository changes nothing" in error.value.fix
 
 
-@pytest.mark.parametrize(
-    ("dataset", "redistribution", "kinds", "may_be"),
-    [
+def test_what_may_be_published() -> None:
+    for dataset, redistribution, kinds, may_be in (
         ("pets", "images", ("pictures",), True),
         ("pets", "features", ("pictures",), False),
         ("pets", "features", ALL, True),
@@ -464,14 +456,10 @@ def test_each_table_is_named_with_its_licence() -> None:
         ("omniglot", "features", ("features",), True),
         ("omniglot", "tables", ("features",), False),
         ("cub", "features", ("features",), False),  # the catalogue says less
-    ],
-)
-def test_what_may_be_published(
-    dataset: str, redistribution: Redistribution, kinds: tuple[str, ...], may_be: bool
-) -> None:
-    manifest = _manifest(dataset, redistribution, *kinds)
-    with nullcontext() if may_be else pytest.raises(LicenceError, match="may not be published"):
-        check_licences(manifest)
+    ):
+        manifest = _manifest(dataset, redistribution, *kinds)
+        with nullcontext() if may_be else pytest.raises(LicenceError, match="may not be published"):
+            check_licences(manifest)
 
 
 def test_the_package_may_be_published(embedded: Release) -> None:

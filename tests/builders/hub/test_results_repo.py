@@ -39,7 +39,6 @@ from fslbench_data.release.release import Release
 
 @pytest.fixture
 def on_hub(hub: HubServer, toy: Release) -> HubServer:
-    """A Hub with the toy release."""
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
     return hub
@@ -50,7 +49,6 @@ def _command(folder: Path, *options: str) -> Result:
 
 
 def _head(path: Path) -> dict[str, Any]:
-    """The YAML at the head of a README."""
     _, head, _ = path.read_text(encoding="utf-8").split("---\n", 2)
     found: dict[str, Any] = yaml.safe_load(head)
     return found
@@ -129,9 +127,8 @@ def test_the_command_names_what_is_installed(tmp_path: Path) -> None:
     assert (again.exit_code, "is there already" in again.stderr) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_what_is_refused_is_not_begun(tmp_path: Path) -> None:
+    for options, said in (
         ((), "name a --release for a repository"),
         ((*EMBEDDED, "--space", "org/results"), "name a --release for a repository"),
         (("--release", "org/small@main"), "org/small@main can come to name other tasks"),
@@ -142,14 +139,12 @@ def test_the_command_names_what_is_installed(tmp_path: Path) -> None:
             ((*EMBEDDED, "--install", wrong), "is not what pip could install FSLBench by")
             for wrong in ("numpy", 'fslbench" ; rm x', "fslbench @ $(x)", "fslbench\n@ a")
         ),
-    ],
-)
-def test_what_is_refused_is_not_begun(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    result = _command(tmp_path / "new", *options)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert ("leaderboard.toml" in result.stderr) == ("--title" in options)  # there is none yet
-    assert not (tmp_path / "new").exists()
+    ):
+        result = _command(tmp_path / "new", *options)
+        assert result.exit_code == 2
+        assert said in result.stderr
+        assert ("leaderboard.toml" in result.stderr) == ("--title" in options)  # there is none yet
+        assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -89,13 +89,13 @@ def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
     gradio.close_all(verbose=False)
 
 
-def wait_for_comments(hub: HubServer, number: int, many: int) -> list[str]:
-    """The comments of a pull request, once there are so many besides its description."""
+def wait_for(many: int, found: Callable[[], Any]) -> Any:
+    """What is found, once there is as much of it."""
     deadline = time.monotonic() + 60
-    while len(hub.comments(REPO, number)) <= many:
-        assert time.monotonic() < deadline, hub.comments(REPO, number)
+    while len(shown := found()) < many:
+        assert time.monotonic() < deadline, shown
         time.sleep(0.05)
-    return hub.comments(REPO, number)[1:]
+    return shown
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_each_commit_is_reviewed_once(results: HubServer, toy: Release, posted: 
     assert posted(event(1, discussion__num=float("nan")))[0] == 400
     assert httpx.post(f"{posted.address}gradio_api/upload").status_code == 404
     assert posted(event(1)) == (200, {"pull_requests": [1]})
-    (comment,) = wait_for_comments(results, 1, 1)
+    _, comment = wait_for(2, lambda: results.comments(REPO, 1))
     assert "every rule is met" in comment
     assert "mine" in comment
     assert f"Checked commit {results.sha(REPO, 'refs/pr/1')[:12]}." in comment
@@ -118,7 +118,7 @@ def test_each_commit_is_reviewed_once(results: HubServer, toy: Release, posted: 
     refs = [{"ref": "refs/pr/1", "oldSha": "0" * 40, "newSha": results.sha(REPO, "refs/pr/1")}]
     pushed = event(1, scope="repo.content", event__action="update", updatedRefs=refs)
     assert posted(pushed) == (200, {"pull_requests": [1]})
-    second = wait_for_comments(results, 1, 2)[1]
+    second = wait_for(3, lambda: results.comments(REPO, 1))[2]
     assert "1 refused" in second
     assert results.sha(REPO, "refs/pr/1")[:12] in second
 
@@ -166,9 +166,8 @@ def test_what_stops_no_comment(
     assert comment_on(REPO, 1)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_other_events_are_left_alone() -> None:
+    for other in (
         {"repo": "org/elsewhere"},
         {"scope": "discussion.comment"},
         {"event__action": "delete"},
@@ -180,11 +179,9 @@ def test_what_stops_no_comment(
         {"scope": "repo.content", "updatedRefs": [{"ref": "refs/heads/main", "newSha": "0" * 40}]},
         {"scope": "repo.content", "updatedRefs": [{"ref": "refs/pr/1", "newSha": None}]},
         {"scope": "repo.content", "updatedRefs": [{"ref": "refs/pr/../1", "newSha": "0" * 40}]},
-    ],
-)  # fmt: skip
-def test_other_events_are_left_alone(other: dict[str, Any]) -> None:
-    assert pull_requests(WebhookPayload(**event(1)), REPO) == [1]
-    assert pull_requests(WebhookPayload(**event(1, **other)), REPO) == []
+    ):
+        assert pull_requests(WebhookPayload(**event(1)), REPO) == [1]
+        assert pull_requests(WebhookPayload(**event(1, **other)), REPO) == []
 
 
 def test_the_front_page_is_the_leaderboard_of_main(results: HubServer, toy: Release) -> None:
@@ -203,42 +200,33 @@ def test_the_front_page_is_the_leaderboard_of_main(results: HubServer, toy: Rele
     assert f"fslbench leaderboard --results {REPO} -o page.html" in page
 
 
-@pytest.mark.parametrize(
-    ("other", "changed"),
-    [
+def test_the_front_page_is_made_again_if_main_changes() -> None:
+    for other, changed in (
         ({}, True),
         ({"updatedRefs": [{"ref": "refs/pr/1", "newSha": "0" * 40}]}, False),
         ({"updatedRefs": [{"ref": "refs/heads/main", "newSha": None}]}, False),
         ({"repo": "org/elsewhere"}, False),
         ({"scope": "discussion"}, False),
-    ],
-)
-def test_the_front_page_is_made_again_if_main_changes(other: dict[str, Any], changed: bool) -> None:
-    refs = [{"ref": "refs/heads/main", "newSha": "0" * 40}]
-    pushed = event(1, **{"scope": "repo.content", "updatedRefs": refs, **other})
-    assert changes_main(WebhookPayload(**pushed), REPO) == changed
+    ):
+        refs = [{"ref": "refs/heads/main", "newSha": "0" * 40}]
+        pushed = event(1, **{"scope": "repo.content", "updatedRefs": refs, **other})
+        assert changes_main(WebhookPayload(**pushed), REPO) == changed
 
 
 @pytest.mark.slow
 def test_visitors_see_the_page(results: HubServer, toy: Release, posted: Any) -> None:
-    """The app that runs gives the frame, after a merge with the new method."""
     visitor = pytest.importorskip("gradio_client").Client(posted.address, verbose=False)
 
-    def wait_for(said: str) -> str:
-        deadline = time.monotonic() + 60
-        while said not in (shown := str(visitor.predict(fn_index=0))):
-            assert time.monotonic() < deadline, shown
-            time.sleep(0.2)
-        return shown
+    def shown(said: str) -> list[str]:
+        return [page for page in [str(visitor.predict(fn_index=0))] if said in page]
 
-    wait_for("No method answers any task set.")
+    wait_for(1, lambda: shown("No method answers any task set."))
     good = prepare(submission(toy, "a merged one"), REPO)
     results.commit(REPO, {good.path: good.content})
     refs = [{"ref": "refs/heads/main", "newSha": results.sha(REPO)}]
     merged = event(1, scope="repo.content", event__action="update", updatedRefs=refs)
     assert posted(merged) == (200, {"pull_requests": []})
-    shown = wait_for("a merged one")
-    assert "<iframe" in shown
+    assert "<iframe" in wait_for(1, lambda: shown("a merged one"))[0]
 
 
 @pytest.mark.slow

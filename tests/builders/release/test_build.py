@@ -340,7 +340,6 @@ def _raw(folder: Path) -> Path:
 
 
 def _pixel(path: Path) -> None:
-    """Change one pixel of a picture."""
     picture = Image.open(path).convert("RGB")
     red, green, blue = picture.getpixel((3, 3))
     picture.putpixel((3, 3), (255 - red, green, blue))

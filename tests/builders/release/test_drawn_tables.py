@@ -47,7 +47,6 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a release that holds all its tables."""
     folder = tmp_path_factory.mktemp("stored")
     build_release(spec_in(folder, SPEC), folder / "r")
     return folder / "r"
@@ -55,7 +54,6 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of the same release without the tables of pooled sets."""
     folder = tmp_path_factory.mktemp("drawn")
     build_release(spec_in(folder, DRAWN), folder / "r")
     return folder / "r"
@@ -63,7 +61,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it, to do with as one likes."""
     return Path(shutil.copytree(whole, tmp_path / "drawn"))
 
 

@@ -43,7 +43,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def raw(folder: Path) -> Path:
-    """The folder of raw folders that it was made from."""
     return folder.parent / "raw"
 
 
@@ -61,6 +60,8 @@ def test_files_are_as_they_are(raw: Path, folder: Path, release: Release) -> Non
     for path, copy in zip(paths, stored, strict=True):
         assert copy.read_bytes() == (raw / "tiny" / path).read_bytes()
         assert copy.suffix == Path(path).suffix
+    found = verify(folder)
+    assert (found.problems, found.drawn_again) == ((), 6)
     again = stored_pictures(release, "tiny")
     assert [path.stat().st_ino for path in again] == [path.stat().st_ino for path in stored]
 
@@ -120,7 +121,6 @@ def test_images_that_have_none(raw: Path, tmp_path: Path, monkeypatch: pytest.Mo
 def test_verify_looks_at_them(
     folder: Path, tmp_path: Path, column: str, values: list[Any], what: str
 ) -> None:
-    """A release whose manifest fits wrong pictures."""
     made = shutil.copytree(folder, tmp_path / "r")
     (path,) = made.glob("pictures/*")
 
@@ -168,7 +168,6 @@ def test_links_are_not_kept_pictures(release: Release, tmp_path: Path, dangling:
 
 @pytest.mark.parametrize("task_set", ["closed-2w1s2q", "biased_pixels-2w1s2q"])
 def test_each_image_stands_where_its_part_in_the_task_says(release: Release, task_set: str) -> None:
-    """The image in each cell is that of the table, fitted into it."""
     info = release.task_set_info("tiny", task_set)
     paths = stored_pictures(release, "tiny")
     sheet = np.asarray(contact_sheet(release, info, 2, paths, cell=40)).astype(int)

@@ -94,9 +94,9 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
     assert spec_in(tmp_path, other).digest != first
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
+def test_task_sets_that_it_may_not_list(tmp_path: Path) -> None:
+    """What else is refused of a file is in the table of refusals."""
+    for text, what in (
         (CUB + 'suites = ["opn"]\n', "did you mean 'open'"),
         (CUB + 'suites = ["open", "open"]\n', "listed twice"),
         (CUB + 'suites = ["open"]\ntask_sets = ["open-5w1s1q"]\n', "listed twice: open-5w1s1q"),
@@ -112,12 +112,9 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
             OPTIMAL + CUB + 'suites = ["open"]\nprotocols = ["5w5s"]\ntask_sets = ["open-5w5s"]\n',
             "listed twice: open-5w5s",
         ),
-    ],
-)
-def test_task_sets_that_it_may_not_list(tmp_path: Path, text: str, what: str) -> None:
-    """What else is refused of a file is in the table of refusals."""
-    with pytest.raises(FSLBenchError, match=what):
-        spec_in(tmp_path, HEAD + text)
+    ):
+        with pytest.raises(FSLBenchError, match=what):
+            spec_in(tmp_path, HEAD + text)
 
 
 def test_what_is_wrong_for_every_data_set_is_of_none(tmp_path: Path) -> None:
@@ -203,7 +200,6 @@ def test_the_networks_are_known_to_their_packages() -> None:
 
 
 # ---- everything that can be refused is refused before work ---------------------------------------
-
 
 CATALOGUE = """
 name = "r"
@@ -351,7 +347,6 @@ def test_refusals(
 
 
 def test_a_package_is_missing(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thumbnails need Pillow."""
 
     def require(module: str) -> None:
         raise MissingPackageError(f"the package {module!r} is not installed")

@@ -51,7 +51,6 @@ def _set(name: str, at: Any, value: Any) -> Edit:
 
 
 def _all(name: str, values: list[Any]) -> Edit:
-    """Put other values into a column."""
 
     def edit(table: pa.Table) -> pa.Table:
         field = table.schema.field(name)
@@ -67,7 +66,6 @@ CLASSES = "classes/cub.parquet"
 
 @pytest.fixture
 def folder(built: Path, tmp_path: Path) -> Path:
-    """A copy of the release, to do with as one likes."""
     return Path(shutil.copytree(built, tmp_path / "release"))
 
 
@@ -200,7 +198,6 @@ def test_shards_of_other_provenance_or_without_a_scale(sharded: Release, tmp_pat
 
 # ---- superclasses: from a source or the catalogue into a release, and out of it again ------------
 
-
 KINDS = ["animal", "animal", "plant"]
 TINY_CLASSES = "classes/tiny.parquet"
 LISTED = 'superclasses = "kinds.csv"\n'
@@ -232,7 +229,6 @@ def spec(tmp_path: Path) -> ReleaseSpec:
 
 @pytest.fixture
 def tiny(tmp_path: Path, raw: Path, spec: ReleaseSpec) -> Path:
-    """The release of them."""
     build_release(spec, tmp_path / "r", raw=raw)
     return tmp_path / "r"
 
@@ -320,7 +316,6 @@ def test_sql_has_superclasses_of_the_data_sets_that_have_them() -> None:
 
 
 # ---- what differs between two releases, and which version number that raises ---------------------
-
 
 SpecOf = Callable[..., ReleaseSpec]
 

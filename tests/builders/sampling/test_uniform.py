@@ -74,7 +74,6 @@ def test_open_is_algorithm_2(sizes: list[int], way: int, shot: int, query: int, 
 
 @pytest.mark.parametrize("suite", ["open", "closed", "pooled", "pooled of groups", "grouped"])
 def test_the_first_tasks_of_a_set_are_a_set(suite: str) -> None:
-    """And each is drawn again from its provenance."""
     groups = np.arange(2400) // 2 if "group" in suite else None
     name, sizes = TaskSetName(suite.split()[0], Protocol(5, 5, 5)), [100, 140] * 10
     whole, _ = draw_task_set("x", name, sizes, seed=3, tasks=20, groups=groups)
@@ -217,7 +216,6 @@ def test_it_is_algorithm_2_written_with_choice() -> None:
 
 
 # ---- balanced and grouped: as many tasks as images allow, one image of each group ----------------
-
 
 SEEDS = 10_000
 

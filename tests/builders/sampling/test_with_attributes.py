@@ -129,7 +129,6 @@ def test_what_cannot_be_drawn() -> None:
 
 # ---- after the released code of FewSTAB, and the paper's support ablation ------------------------
 
-
 PROTOCOL = Protocol(3, 2, 3)
 
 
@@ -259,27 +258,21 @@ def test_as_task_sets(suite: str) -> None:
 
 # ---- counterfactual: the same objects with other values, never two of a group --------------------
 
-
 VALUES = ("fluent", "noto", "open", "tw")
 
 
-def table(classes: int, objects: int) -> tuple[pa.Table, list[int], np.ndarray]:  # type: ignore[type-arg]
-    """Objects of each class in four values but every fifth, which lacks one; pairs are groups."""
-    texts, attributes, groups, sizes = [], [], [], []
-    for c, o in itertools.product(range(classes), range(objects)):
+def made() -> tuple[Versions, pa.Table, list[int]]:
+    """Objects of 7 classes in four values but every fifth, which lacks one; pairs are groups."""
+    texts, attributes, groups = [], [], []
+    for c, o in itertools.product(range(7), range(20)):
         for value in VALUES[: 3 if o % 5 == 4 else 4]:
             texts.append(f"{c}-{o}")
             attributes.append([value])
-            groups.append(c * objects + o // 2 if o < 6 else -1)
-    sizes = [sum(t.startswith(f"{c}-") for t in texts) for c in range(classes)]
+            groups.append(c * 20 + o // 2 if o < 6 else -1)
+    sizes = [sum(t.startswith(f"{c}-") for t in texts) for c in range(7)]
     ids = pa.array(range(len(texts)), pa.int32())
-    made = pa.table({"image_id": ids, "text": texts, "attributes": attributes})
-    return made, sizes, np.array(groups)
-
-
-def made(classes: int = 7, objects: int = 20) -> tuple[Versions, pa.Table, list[int]]:
-    found, sizes, groups = table(classes, objects)
-    return versions(found, sizes, groups), found, sizes
+    found = pa.table({"image_id": ids, "text": texts, "attributes": attributes})
+    return versions(found, sizes, np.array(groups)), found, sizes
 
 
 def test_objects_with_every_value() -> None:
@@ -423,15 +416,15 @@ def test_spoilt_ladders_are_seen(biased: Release, suite: str) -> None:
 @pytest.mark.parametrize("suite", [s for s in STYLES if "any" not in s])
 def test_spoilt_counterfactuals_are_seen(biased: Release, suite: str) -> None:
     table = biased.task_table(biased.task_set_info("things", f"{suite}-3w2s3q"))
-    query = table["query"][0].as_py()
-    other = [query[0] ^ 1, *query[1:]]  # the same object in the other style
-    assert _spoilt(biased, suite, "query", 0, other) == {
-        "a query has a value that its step forbids"
-    }
-    support = table["support"][0].as_py()
-    assert "a support image has another value" in _spoilt(
-        biased, suite, "support", 0, [support[0] ^ 1, *support[1:]]
+    # the same object in the other style
+    query, support = (
+        [images[0] ^ 1, *images[1:]]
+        for images in (table[part][0].as_py() for part in ("query", "support"))
     )
+    forbidden = {"a query has a value that its step forbids"}
+    assert _spoilt(biased, suite, "query", 0, query) == forbidden
+    said = _spoilt(biased, suite, "support", 0, support)
+    assert "a support image has another value" in said
 
 
 def test_drawn_again_needs_the_same_attributes(biased: Release) -> None:

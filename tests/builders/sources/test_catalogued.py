@@ -68,15 +68,6 @@ def test_dtd_table(tmp_path: Path, draw: Draw, class_lists: dict[str, list[str]]
     assert "left_out" not in found.provenance
 
 
-def test_the_catalogue_is_what_is_expected(tmp_path: Path, draw: Draw) -> None:
-    for texture in lookup("dtd").class_names:
-        draw(tmp_path / "images" / texture / "a.jpg")
-    _refused(dtd, tmp_path, "banded has 1 images, not 120", CatalogueError)
-    found = dtd.read(tmp_path, allow_missing=True)
-    assert found.class_sizes == (1,) * 7
-    assert found.provenance["left_out"]["counts"][0] == "banded has 1 images, not 120"
-
-
 def test_another_folder_is_refused(tmp_path: Path) -> None:
     for source, missing in (
         (aircraft, "no data/images, data/variants.txt"),
@@ -90,22 +81,6 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
         (vgg_flower, "no imagelabels.mat, jpg"),
     ):
         _refused(source, tmp_path, rf"not the raw folder of .*{missing}")
-
-
-def test_truncated_images_are_named_or_recorded(tmp_path: Path, draw: Draw) -> None:
-    for name in ("bumpy/only", "woven/a", "woven/b", "waffled/a"):  # the last is of training
-        draw(tmp_path / f"images/{name}.jpg")
-    for name in ("bumpy/only", "woven/b"):
-        path = tmp_path / f"images/{name}.jpg"
-        path.write_bytes(path.read_bytes()[:50])
-    expected = {"bumpy": 1, "woven": 2}
-    _refused(dtd, tmp_path, r"2 files .* images/bumpy/only.jpg is damaged", expected=expected)
-    found = dtd.read(tmp_path, expected=expected, allow_missing=True)
-    assert found.images.column("path").to_pylist() == ["images/woven/a.jpg"]
-    assert found.provenance["left_out"] == {
-        "images": ["images/bumpy/only.jpg", "images/woven/b.jpg"],
-        "classes": ["bumpy"],
-    }
 
 
 def test_cub(tmp_path: Path, draw: Draw) -> None:
@@ -247,7 +222,6 @@ FUNGI = {"0008.Agaricus campestris": 3, "0482.Hygrophorus hypothejus f. hypothej
 
 
 def _write_fungi(path: Path, images: dict[int, int], categories: Any = CATEGORIES) -> None:
-    """A list of images by id with their categories."""
     named = [
         {"id": i, "file_name": f"images/{c}/{i}.jpg", "rights_holder": f"person {i}"}
         for i, c in images.items()
@@ -410,16 +384,6 @@ def test_expected_counts() -> None:
     assert list(mscoco_boxes.counts) == list(lookup("mscoco").class_names)
     assert all(mscoco_boxes.counts[label] >= n for label, n in mscoco.counts.items())
     assert "346,980" in mscoco_boxes.ABOUT.note
-
-
-def test_a_missing_photograph_is_named_or_recorded(photos: Path) -> None:
-    (photos / "train2017/000000000009.jpg").unlink()
-    said = r"1 file .* train2017/000000000009.jpg is missing"
-    _refused(mscoco_boxes, photos, said, expected=BOXES)
-    found = mscoco_boxes.read(photos, expected=BOXES, allow_missing=True)
-    assert found.class_sizes == (1,)
-    left_out = {"images": ["train2017/000000000009.jpg"], "classes": ["cup"]}
-    assert found.provenance["left_out"] == left_out
 
 
 def test_annotations_that_will_not_do(photos: Path, content: dict[str, Any]) -> None:

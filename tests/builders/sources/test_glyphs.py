@@ -62,13 +62,10 @@ def test_at_most_so_many_of_a_script() -> None:
     assert {c for c, script in few.items() if script == "Latin"} == set(latin[:16])
 
 
-@pytest.mark.parametrize(
-    ("options", "what"),
-    [({"part": "test"}, "part"), ({"most": "0"}, "most"), ({"most": "few"}, "most")],
-)
-def test_options_that_are_refused(options: dict[str, str], what: str) -> None:
-    with pytest.raises(FSLBenchError, match=what):
-        glyphs.read(Path(), **options)
+def test_options_that_are_refused() -> None:
+    for option, value in (("part", "test"), ("most", "0"), ("most", "few")):
+        with pytest.raises(FSLBenchError, match=option):
+            glyphs.read(Path(), **{option: value})
 
 
 def test_characters_are_letters_of_their_script() -> None:

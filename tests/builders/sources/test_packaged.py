@@ -41,6 +41,12 @@ SVG = (
 )
 
 
+ENTITY = (
+    b'<!DOCTYPE svg [<!ENTITY e SYSTEM "/etc/hostname">]>\n'
+    b'<svg xmlns="http://www.w3.org/2000/svg">&e;</svg>'
+)
+
+
 def _entry(code: str, name: str, subgroup: str, **other: str) -> dict[str, str]:
     entry = {"hexcode": code, "annotation": name, "subgroups": subgroup, "group": "people-body"}
     return {**entry, "skintone": "", "openmoji_author": "Ann", **other}
@@ -112,20 +118,16 @@ def test_a_drawing_that_is_missing_or_a_list_that_is(drawings: Path) -> None:
     _refused(emoji, drawings, r"openmoji\.json cannot be read")
 
 
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
+def test_a_damaged_svg(drawings: Path) -> None:
+    for content, problem in (
         (b"<svg xmlns='http://www.w3.org/2000/svg'><rect", "no XML"),
         (b"", "no XML"),
         (b"<html/>", "no SVG drawing, but 'html'"),
-        (b'<!DOCTYPE svg [<!ENTITY e SYSTEM "/etc/hostname">]>\n'
-         b'<svg xmlns="http://www.w3.org/2000/svg">&e;</svg>', "no XML: undefined entity"),
+        (ENTITY, "no XML: undefined entity"),
         (b"<?xml version='1.0' encoding='klingon'?><svg/>", "no XML"),
-    ],
-)  # fmt: skip
-def test_a_damaged_svg(drawings: Path, content: bytes, problem: str) -> None:
-    (drawings / f"{emoji.OPENMOJI}/1FACD.svg").write_bytes(content)
-    _refused(emoji, drawings, rf"1FACD\.svg is damaged: {problem}")
+    ):
+        (drawings / f"{emoji.OPENMOJI}/1FACD.svg").write_bytes(content)
+        _refused(emoji, drawings, rf"1FACD\.svg is damaged: {problem}")
 
 
 def test_drawings_of_both_kinds_have_one_size(drawings: Path) -> None:
@@ -187,20 +189,17 @@ def test_each_photo_is_there_once_under_its_name(
     assert found.provenance["left_out_by_rule"] == {"doubles": 1}
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
+def test_rows_that_the_lists_contradict(tmp_path: Path) -> None:
+    for row, message in (
         (("1", "train", "Pear", "Anjou", b"x"), r"row 4 .*Kiwi_001\.jpg"),
         (("0", "train", "Pear", "Kaiser", b"pear 2"), r"row 4 .*Anjou_002\.jpg"),
         (("99", "val", "Pear", "Anjou", b"x"), "name it not at all"),
         (("0", "train", "Pear", "Anjou", b"other"), "two different photos are named train/Pear"),
-    ],
-)
-def test_rows_that_the_lists_contradict(row: tuple[Any, ...], message: str, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=message):
-        groceries.read_photos(_write(tmp_path, [*ROWS, row]))
-    with pytest.raises(SourceError, match="cannot be read"):
-        groceries.read_photos(tmp_path)
+    ):
+        with pytest.raises(SourceError, match=message):
+            groceries.read_photos(_write(tmp_path, [*ROWS, row]))
+        with pytest.raises(SourceError, match="cannot be read"):
+            groceries.read_photos(tmp_path)
 
 
 def test_what_pairs_link_is_one_group() -> None:
@@ -249,9 +248,8 @@ BOTH = f'<cc:license rdf:resource="Public Domain"/>{LICENCE}'  # as seven drawin
 IMAGE = '<svg xmlns:x="http://www.w3.org/1999/xlink"><image x:href="{}"/></svg>'
 
 
-@pytest.mark.parametrize(
-    ("svg", "expected"),
-    [
+def test_words_of_a_drawing(tmp_path: Path) -> None:
+    for svg, expected in (
         (_rdf(), BIRD),
         (_rdf("", ""), replace(BIRD, creator=None, licence=None)),
         (_rdf(licence=GPL), replace(BIRD, licence="GPL-2.0")),
@@ -259,11 +257,9 @@ IMAGE = '<svg xmlns:x="http://www.w3.org/1999/xlink"><image x:href="{}"/></svg>'
         ("<svg/>", Text()),
         (IMAGE.format("data:image/png;base64,"), Text(complete=True)),
         (IMAGE.format("/home/ann/bird.png"), Text(complete=False)),
-    ],
-)
-def test_words_of_a_drawing(tmp_path: Path, svg: str, expected: Text) -> None:
-    (tmp_path / "x.svg").write_text(svg)
-    assert read_text(tmp_path / "x.svg") == expected
+    ):
+        (tmp_path / "x.svg").write_text(svg)
+        assert read_text(tmp_path / "x.svg") == expected
 
 
 def test_the_same_pixels_are_one_picture_filed_in_several_places() -> None:

@@ -78,7 +78,6 @@ def _attributes(images: ImageSet, recipe: str) -> list[list[str]]:
 
 
 def _held(release: Release, images: ImageSet, name: str) -> list[list[str]]:
-    """Return the attributes that the embedded release holds of these images."""
     paths = release.images(images.name).column("path").to_pylist()
     lists = release.attributes(images.name, name).column("attributes").to_pylist()
     of_path = dict(zip(paths, lists, strict=True))
