@@ -66,6 +66,7 @@ def test_dtd_table(tmp_path: Path, draw: Draw, class_lists: dict[str, list[str]]
     assert np.asarray(found.open(2))[2, 3].tolist() == [30, 20, 2]
     assert found.provenance["split"]["seed"] == 22
     assert "left_out" not in found.provenance
+    _refused(dtd, tmp_path, "5 of 7 classes are missing", CatalogueError)  # of the catalogue's
 
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:
