@@ -20,7 +20,6 @@ from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import freeze, groups_of
 from fslbench_data.tasks.redraw import EVIDENCE
 
-MEGABYTE = 1_000_000
 COLLECTIONS = ("digits", "groceries", "openclipart", "emoji", "fashion_mnist", "glyphs_sample")
 SLOW = ("openclipart", "emoji", "glyphs_sample", "mscoco")
 """Data sets whose task sets take long to draw."""
@@ -42,7 +41,7 @@ def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Rel
 
 def test_it_is_small() -> None:
     size = sum(path.stat().st_size for path in embedded_folder().rglob("*") if path.is_file())
-    assert size < 11.5 * MEGABYTE
+    assert size < 11_500_000
 
 
 def test_it_holds_what_its_specification_says(embedded: Release) -> None:
@@ -110,10 +109,8 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
     source = digits.read()
     assert content_digest(source.images) == golden["images/digits.parquet"]
     (features,), _ = pixel_features(source)
-    assert (
-        content_digest(feature_table(features))
-        == golden["features/pixels/digits-00000-of-00001.parquet"]
-    )
+    of_pixels = golden["features/pixels/digits-00000-of-00001.parquet"]
+    assert content_digest(feature_table(features)) == of_pixels
 
 
 @pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])

@@ -454,10 +454,8 @@ def test_missing_classes_and_other_counts(tmp_path: Path) -> None:
     _refused(quickdraw, tmp_path, "50 of 52 classes are missing: axe", CatalogueError)
     expected = {**DRAWINGS, "angel": 13, "axe": 1}
     found = quickdraw.read(tmp_path, expected=expected, allow_missing=True)
-    assert found.provenance["left_out"] == {
-        "classes": ["axe"],
-        "counts": ["angel has 12 images, not 13"],
-    }
+    left_out = {"classes": ["axe"], "counts": ["angel has 12 images, not 13"]}
+    assert found.provenance["left_out"] == left_out
     for label in DRAWINGS:
         (tmp_path / f"{label}.npy").unlink()
     _refused(quickdraw, tmp_path, "no images are left", allow_missing=True)

@@ -91,10 +91,8 @@ def test_other_labels_are_sorted_as_text(tmp_path: Path, write: Write) -> None:
 
 
 def test_a_folder_of_pictures(tmp_path: Path, draw: Draw) -> None:
-    digests = [
-        draw(tmp_path / f"repo/train/{name}.png", mark=mark)
-        for mark, name in enumerate(("cat/a", "dog/a"))
-    ]
+    train = tmp_path / "repo/train"
+    digests = [draw(train / f"{label}/a.png", mark=i) for i, label in enumerate(("cat", "dog"))]
     found = read(tmp_path)
     assert found.class_names == ("cat", "dog")
     assert found.images.column("sha256").to_pylist() == digests
