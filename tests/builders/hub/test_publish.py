@@ -1,27 +1,84 @@
 """Releases published on a local Hub with the real client."""
 
-import signal
-import subprocess
-import sys
-import time
+import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from hub_server import Fault, HubServer
-from msgspec.structs import replace
+from specs import spec_in
 from stopping import Stop
 
-from benchmark_spec.errors import CorruptReleaseError, HubError, OutputError
-from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE
+from benchmark_spec.errors import CorruptReleaseError, HubError, LicenceError, OutputError
+from benchmark_spec.manifest import (
+    CARD_FILE,
+    MANIFEST_FILE,
+    Dataset,
+    Manifest,
+    Redistribution,
+    Table,
+    table_path,
+)
+from builders.cli import main
+from builders.hub.publish import check_licences
 from builders.hub.publish import publish as run
+from builders.release.build import build_release
 from builders.release.diff import diff
 from fslbench_data.release.folder import read_manifest
-from fslbench_data.release.release import load_release
+from fslbench_data.release.release import Release, load_release
 
-from .conftest import REPO, Build, publish
-
+REPO = "org/bench"
+SPEC = """
+name = "small"
+version = "{version}"
+description = "{description}"
+protocols = ["3w2s2q"]
+drawn = [{drawn}]
+[[dataset]]
+name = "vgg_flower"
+source = "catalogue"
+suites = [{suites}]
+seed = {seed}
+tasks = {{ closed = 10 }}
+[[dataset]]
+name = "cub"
+source = "catalogue"
+suites = ["open"]
+"""
 OPEN = "tasks/open-3w2s2q/vgg_flower.parquet"
 CLOSED = "tasks/closed-3w2s2q/vgg_flower.parquet"
+
+Build = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Makes a release of two data sets, 2 of classes and 3 of tasks; none is made twice."""
+
+    @cache
+    def make(version: str = "1.0.0", suites: Any = ("open", "closed"), **how: Any) -> Path:
+        folder = tmp_path_factory.mktemp("publish")
+        how = {"version": version, "seed": 0, "description": "d", "drawn": "", **how}
+        how["suites"] = ", ".join(f'"{suite}"' for suite in suites)
+        build_release(spec_in(folder, SPEC.format(**how)), folder / "release")
+        return folder / "release"
+
+    return make
+
+
+@pytest.fixture
+def release(build: Build, tmp_path: Path) -> Path:
+    """Version 1.0.0 of the release, to do with as one likes: 5 tables, card and manifest."""
+    return Path(shutil.copytree(build(), tmp_path / "release"))
+
+
+def publish(folder: Path, *options: str) -> Result:
+    return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])
 
 
 def _uploaded(hub: HubServer) -> int:
@@ -100,10 +157,17 @@ def test_a_version_uploads_only_what_changed(hub: HubServer, release: Path, buil
 
 
 def test_tables_that_are_gone_are_deleted(hub: HubServer, release: Path, build: Build) -> None:
+    """Once proposed and merged; what is no table of the release before stays."""
     publish(release)
     hub.commit(REPO, {"NOTES.md": b"of the maintainers", "extra.parquet": b"not of a release"})
-    result = publish(build("2.0.0", suites=("open",)))
-    assert "0 new, 2 changed, 4 unchanged, 1 deleted" in result.output
+    later = build("2.0.0", suites=("open",))
+    for _ in range(2):
+        proposed = publish(later, "--create-pr")
+        assert "0 new, 2 changed, 4 unchanged, 1 deleted" in proposed.output
+    assert len(hub.repo(REPO).pulls) == 1
+    hub.merge(REPO, 1)
+    assert publish(later).exit_code == 0
+    assert sorted(hub.repo(REPO).tags) == ["v1.0.0", "v2.0.0"]
     assert CLOSED not in hub.files(REPO)
     assert {"NOTES.md", "extra.parquet"} < set(hub.files(REPO))
     assert CLOSED in hub.files(REPO, "v1.0.0")
@@ -117,37 +181,27 @@ def test_a_newer_version_is_not_replaced(hub: HubServer, release: Path, build: B
     assert list(hub.repo(REPO).tags) == ["v1.1.0"]
 
 
-@pytest.mark.parametrize(
-    ("version", "change", "needed", "options"),
-    [
-        ("1.1.0", {"seed": 1}, "need 2.0.0", ["--create-pr"]),
-        ("1.0.1", {"suites": ("open", "closed", "balanced")}, "needs 1.1.0", []),
-    ],
-)
-def test_what_diff_refuses_is_not_published(
-    hub: HubServer,
-    release: Path,
-    build: Build,
-    version: str,
-    change: dict[str, object],
-    needed: str,
-    options: list[str],
-) -> None:
+def test_what_diff_refuses_is_not_published(hub: HubServer, release: Path, build: Build) -> None:
     publish(release)
-    commit, later = hub.sha(REPO), build(version, **change)
-    result = publish(later, *options)
-    assert result.exit_code == 2
-    assert f"{version} says less than has changed since 1.0.0" in result.output
-    assert needed in result.output
-    for each in diff(load_release(release), load_release(later)).too_large:
-        assert each.where in result.output
-    assert hub.sha(REPO) == commit
-    assert set(hub.repo(REPO).tags) == {"v1.0.0"}
-    assert not hub.repo(REPO).pulls
+    commit, suites = hub.sha(REPO), ("open", "closed", "balanced")
+    for later, needed, *options in (
+        (build("1.1.0", seed=1), "need 2.0.0", "--create-pr"),
+        (build("1.0.1", suites=suites), "needs 1.1.0"),
+    ):
+        result = publish(later, *options)
+        assert result.exit_code == 2
+        version = read_manifest(later)[1].version
+        assert f"{version} says less than has changed since 1.0.0" in result.output
+        assert needed in result.output
+        for each in diff(load_release(release), load_release(later)).too_large:
+            assert each.where in result.output
+        assert hub.sha(REPO) == commit
+        assert set(hub.repo(REPO).tags) == {"v1.0.0"}
+        assert not hub.repo(REPO).pulls
 
 
 @pytest.mark.slow
-def test_the_version_is_compared_with_the_published_one_below_it(
+def test_versions_are_compared_with_those_below(
     hub: HubServer, release: Path, build: Build
 ) -> None:
     """Whatever else is tagged, and whatever the main branch holds."""
@@ -171,35 +225,18 @@ def test_a_version_below_a_published_one_is_compared_with_it(hub: HubServer, bui
     assert "above 1.0.2" in result.output
 
 
-def test_other_files_of_the_folder_stay_where_they_are(hub: HubServer, release: Path) -> None:
-    (release / "photos").mkdir()
-    (release / "photos/1.jpg").write_bytes(b"\xff\xd8")
-    (release / "notes.txt").write_text("mine")
-    result = publish(release)
-    assert "not of the release, and left out: notes.txt, photos/1.jpg" in result.output
-    assert not {"photos/1.jpg", "notes.txt"} & set(hub.files(REPO))
-
-
-def test_a_release_with_problems_is_refused(hub: HubServer, release: Path) -> None:
+def test_refused_offline(hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (release / "stray.parquet").write_bytes(b"x")
     (release / CARD_FILE).write_text("x")
-    result = publish(release)
-    assert result.exit_code == 2
-    assert "has 2 problems" in result.output
-    assert "stray.parquet: is not in the manifest" in result.output
-    assert not hub.repos
-
-
-def test_what_is_refused_without_the_network(
-    hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     for options, said in (
+        ((), "has 2 problems"),
+        ((), "stray.parquet: is not in the manifest"),
         (("--repo-id", "bench"), "'bench' is not the name of a repository"),
         (("--repo-id", "org/a/b"), "is not the name of a repository"),
         (("--token", "x"), "No such option"),
         ((), "nobody is logged in to the Hub"),
     ):
-        if not options:
+        if "logged" in said:
             monkeypatch.setenv("HF_TOKEN", "")
         result = publish(release, *options)
         assert result.exit_code == 2
@@ -230,37 +267,17 @@ def test_a_repository_of_something_else_is_left_alone(hub: HubServer, release: P
     assert _commits(hub) == 2
 
 
-def test_a_repository_that_was_made_by_hand(hub: HubServer, release: Path) -> None:
+def test_files_that_are_not_of_the_release(hub: HubServer, release: Path) -> None:
+    """Those of the folder are left out, those of a repository that was made by hand stay."""
     hub.create_repo(REPO, files={"README.md": b"# Soon", "LICENSE": b"mine"})
+    (release / "photos").mkdir()
+    (release / "photos/1.jpg").write_bytes(b"\xff\xd8")
+    (release / "notes.txt").write_text("mine")
     result = publish(release)
+    assert "not of the release, and left out: notes.txt, photos/1.jpg" in result.output
     assert "6 new, 1 changed, 0 unchanged" in result.output
+    assert not {"photos/1.jpg", "notes.txt"} & set(hub.files(REPO))
     assert hub.read(REPO, "LICENSE") == b"mine"
-
-
-@pytest.mark.slow
-def test_killed_by_the_system_while_it_compares(
-    hub: HubServer, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    hub.faults.add(Fault("/resolve/", kind="delay", times=None, seconds=30))
-    arguments = ["publish", str(release), "--repo-id", REPO]
-    code = f"from builders.cli import main; main({arguments})"
-    process = subprocess.Popen([sys.executable, "-c", code], env=hub.env(TMPDIR=str(scratch)))
-    while not hub.seen("/resolve/"):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    assert process.wait() == -signal.SIGKILL
-    assert _commits(hub) == 1
-    assert not hub.repo(REPO).tags
-    assert list(scratch.glob("fslbench-publish-*"))
-    hub.faults.clear()
-    monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    assert publish(release).exit_code == 0
-    assert not list(scratch.glob("fslbench-publish-*"))
-    assert hub.repo(REPO).tags == {"v1.0.0": hub.sha(REPO)}
-    assert _commits(hub) == 1
 
 
 def test_stopped_before_every_step_the_next_run_finishes(hub: HubServer, release: Path) -> None:
@@ -303,18 +320,13 @@ def test_what_comes_back_is_compared_before_the_tag_is_set(hub: HubServer, relea
         (Fault(r"/lfs/objects/batch", times=None, status=500), "the Hub cannot be reached"),
         (Fault(r"/refs", times=None, kind="html"), "what answers is not the Hub"),
         (Fault(r"validate-yaml", times=None, status=400), "the Hub answered 400"),
-        (Fault(r"/commit/main", times=None, status=412), "the repository changed meanwhile"),
         (Fault(r"/tree/", times=None, status=500), "the Hub cannot be reached"),
         (Fault(r"/tag/", times=None, status=403), "does not allow it"),
         (Fault("", method="PUT", times=None, status=500), "the Hub cannot be reached"),
     ],
 )
 def test_faults_that_stay(
-    hub: HubServer,
-    release: Path,
-    quick_retries: list[float],
-    fault: Fault,
-    said: str,
+    hub: HubServer, release: Path, quick_retries: list[float], fault: Fault, said: str
 ) -> None:
     hub.faults.add(fault)
     result = publish(release)
@@ -327,9 +339,7 @@ def test_faults_that_stay(
     assert publish(release).exit_code == 0
 
 
-def test_a_token_without_rights(
-    hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_rights(hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = hub.token("bob", write=("org",), read_only=True)
     monkeypatch.setenv("HF_TOKEN", token)
     for there_is_one in (False, True):
@@ -341,41 +351,42 @@ def test_a_token_without_rights(
         assert "hf auth login" in result.output
         assert token not in result.output
     assert hub.files(REPO) == [".gitattributes"]
+    monkeypatch.setenv("HF_TOKEN", hub.token("carol"))  # who may propose
+    assert publish(release).exit_code == 2
+    assert publish(release, "--create-pr").exit_code == 0
+    assert len(hub.repo(REPO).pulls) == 1
 
 
-def test_the_tag_is_set_by_another_meanwhile(hub: HubServer, release: Path) -> None:
-    def step(what: str) -> None:
-        if what.startswith("setting the tag"):
-            first = list(hub.repo(REPO).history(hub.sha(REPO)))[-1]
-            hub.tag(REPO, "v1.0.0", first.oid)
-
-    with pytest.raises(HubError, match="and not the one that was just verified"):
-        run(release, REPO, progress=step)
+def _another_tags(hub: HubServer, _: Path) -> None:
+    hub.tag(REPO, "v1.0.0", list(hub.repo(REPO).history(hub.sha(REPO)))[-1].oid)
 
 
-def test_main_moves_while_it_is_uploaded(hub: HubServer, release: Path) -> None:
+def _release_changes(_: HubServer, folder: Path) -> None:
+    path = folder / MANIFEST_FILE
+    path.write_text(path.read_text().replace('"description": "d"', '"description": "e"'))
+
+
+@pytest.mark.parametrize(
+    ("step", "happens", "said"),
+    [
+        ("setting the tag", _another_tags, "and not the one that was just verified"),
+        ("uploading", lambda hub, _: hub.commit(REPO, {"X.md": b""}), "the repository changed"),
+        ("verifying", _release_changes, "changed while it was verified"),
+    ],
+)
+def test_what_happens_meanwhile(
+    hub: HubServer, release: Path, step: str, happens: Callable[..., None], said: str
+) -> None:
     hub.create_repo(REPO)
 
-    def step(what: str) -> None:
-        if what.startswith("uploading"):
-            hub.commit(REPO, {"NOTES.md": b"meanwhile"})
+    def meanwhile(what: str) -> None:
+        if what.startswith(step):
+            happens(hub, release)
 
-    with pytest.raises(HubError, match="the repository changed meanwhile"):
-        run(release, REPO, progress=step)
-    assert publish(release).exit_code == 2  # NOTES.md is no file of a new repository
-    assert not hub.repo(REPO).tags
-
-
-def test_the_release_changes_while_it_is_published(hub: HubServer, release: Path) -> None:
-    path = release / MANIFEST_FILE
-
-    def step(what: str) -> None:
-        if what.startswith("verifying"):
-            path.write_text(path.read_text().replace('"description": "d"', '"description": "e"'))
-
-    with pytest.raises(OutputError, match="changed while it was verified"):
-        run(release, REPO, progress=step)
-    assert not hub.repos
+    with pytest.raises(HubError if happens != _release_changes else OutputError, match=said):
+        run(release, REPO, progress=meanwhile)
+    assert bool(hub.repo(REPO).tags) == (step == "setting the tag")
+    assert _commits(hub) == (0 if step == "verifying" else 1)
 
 
 # ---- proposed in a pull request -----------------------------------------------------------------
@@ -410,23 +421,57 @@ def test_proposed_once_however_often(hub: HubServer, release: Path, build: Build
     assert len(hub.repo(REPO).pulls) == 2
 
 
-def test_proposed_by_one_who_may_not_write(
-    hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub.create_repo(REPO)
-    monkeypatch.setenv("HF_TOKEN", hub.token("carol"))
-    assert publish(release).exit_code == 2
-    assert publish(release, "--create-pr").exit_code == 0
-    assert len(hub.repo(REPO).pulls) == 1
+# ---- what may not be redistributed ------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_a_version_without_a_table_is_proposed(hub: HubServer, release: Path, build: Build) -> None:
-    publish(release)
-    later = build("2.0.0", suites=("open",))
-    assert "1 deleted" in publish(later, "--create-pr").output
-    assert "1 deleted" in publish(later, "--create-pr").output
-    assert len(hub.repo(REPO).pulls) == 1
-    hub.merge(REPO, 1)
-    assert publish(later).exit_code == 0
-    assert sorted(hub.repo(REPO).tags) == ["v1.0.0", "v2.0.0"]
+def _manifest(name: str, redistribution: Redistribution, *kinds: str) -> Manifest:
+    about = Dataset(name, "t", "h", "for research only", "@misc{x}", 1, 1, "", redistribution)
+    tables = tuple(
+        Table(table_path(kind, name, "a"), kind, name, "a", 1, 1, "s", "d", "", {})  # type: ignore[arg-type]
+        for kind in kinds
+    )
+    return Manifest("small", "1.0.0", "d", (about,), tables)
+
+
+ALL = ("classes", "images", "features", "attributes")
+
+
+def test_each_table_is_named_with_its_licence() -> None:
+    with pytest.raises(LicenceError, match="2 tables may not be published") as error:
+        check_licences(_manifest("pets", "tables", *ALL))
+    assert error.value.where == (
+        "features/a/pets-00000-of-00001.parquet (pets: for research only); "
+        "attributes/a/pets.parquet (pets: for research only)"
+    )
+    assert "take features and attributes of pets out of the specification" in error.value.fix
+    assert "private repository changes nothing" in error.value.fix
+
+
+def test_what_may_be_published() -> None:
+    for dataset, redistribution, kinds, may_be in (
+        ("pets", "images", ("pictures",), True),
+        ("pets", "features", ("pictures",), False),
+        ("pets", "features", ALL, True),
+        ("pets", "tables", ("classes", "images"), True),
+        ("omniglot", "features", ("features",), True),
+        ("omniglot", "tables", ("features",), False),
+        ("cub", "features", ("features",), False),  # the catalogue says less
+    ):
+        manifest = _manifest(dataset, redistribution, *kinds)
+        with nullcontext() if may_be else pytest.raises(LicenceError, match="may not be published"):
+            check_licences(manifest)
+
+
+def test_the_package_may_be_published(embedded: Release) -> None:
+    check_licences(embedded.manifest)
+
+
+def test_the_command_refuses_before_work(hub: HubServer, sharded: Release, tmp_path: Path) -> None:
+    folder, manifest = tmp_path / "release", sharded.manifest
+    shutil.copytree(sharded.files.where, folder)
+    about = tuple(replace(d, redistribution="tables") for d in manifest.datasets)
+    (folder / MANIFEST_FILE).write_text(replace(manifest, datasets=about).to_json())
+    result = publish(folder, "--private")
+    assert result.exit_code == 2
+    assert "8 tables may not be published" in result.output
+    assert not hub.requests

@@ -22,11 +22,7 @@ from git_checkout import Checkout
 from hub_server import HubServer
 
 import fslbench_data as fb
-from benchmark_spec.errors import (
-    FSLBenchError,
-    HubNotFoundError,
-    OutputError,
-)
+from benchmark_spec.errors import FSLBenchError, HubNotFoundError, OutputError
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from benchmark_spec.version import __version__
 from builders.cli import main
@@ -43,7 +39,6 @@ from fslbench_data.release.release import Release
 
 @pytest.fixture
 def on_hub(hub: HubServer, toy: Release) -> HubServer:
-    """A Hub with the toy release."""
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
     return hub
@@ -53,47 +48,36 @@ def _command(folder: Path, *options: str) -> Result:
     return CliRunner().invoke(main, ["results-repo", str(folder), *options])
 
 
-EMBEDDED = ("--release", "embedded")
-
-
-def test_the_files(tmp_path: Path, on_hub: HubServer) -> None:
-    title = 'A "title" \\ with $signs and @RELEASES@'
-    made = start_results_repository(tmp_path / "new", ["org/toy@v1.0.0", "embedded"], title)
-    names = [str(path.relative_to(tmp_path / "new")) for path in made]
-    assert names == ["leaderboard.toml", "README.md", WORKFLOW]
-    found = read_board(FolderFiles(tmp_path / "new"))
-    assert (found.title, found.releases) == (title, ("org/toy@v1.0.0", "embedded"))
-    readme = made[1].read_text(encoding="utf-8")
-    assert f"\n# {title}\n" in readme
-    assert _head(made[1])["pretty_name"] == title
-    assert "fslbench submit my_results.parquet --to ORG/RESULTS" in readme
-    for command in ("evaluate", "score"):
-        assert re.search(rf"(?m)fslbench {command} .* --release org/toy@v1\.0\.0$", readme)
-    assert not re.findall(r"@[A-Z]+@", readme.replace("@RELEASES@", ""))
-    assert (tmp_path / "new/submissions").is_dir()
-
-
 def _head(path: Path) -> dict[str, Any]:
-    """The YAML at the head of a README."""
     _, head, _ = path.read_text(encoding="utf-8").split("---\n", 2)
     found: dict[str, Any] = yaml.safe_load(head)
     return found
 
 
-def test_the_head_says_what_submissions_may_hold(tmp_path: Path) -> None:
-    (_, readme, _) = start_results_repository(tmp_path, ["embedded"])
-    head = _head(readme)
+EMBEDDED = ("--release", "embedded")
+
+
+def test_the_files(tmp_path: Path, on_hub: HubServer) -> None:
+    """Whose other words are those of examples/results."""
+    title = 'A "title" \\ with $signs and @RELEASES@'
+    made = start_results_repository(tmp_path / "new", ["org/toy@v1.0.0", "embedded"], title)
+    found = read_board(FolderFiles(tmp_path / "new"))
+    assert (found.title, found.releases) == (title, ("org/toy@v1.0.0", "embedded"))
+    readme, head = made[1].read_text(encoding="utf-8"), _head(made[1])
+    assert f"\n# {title}\n" in readme
+    assert head["pretty_name"] == title
+    for command in ("evaluate", "score"):
+        assert re.search(rf"(?m)fslbench {command} .* --release org/toy@v1\.0\.0$", readme)
+    assert not re.findall(r"@[A-Z]+@", readme.replace("@RELEASES@", ""))
+    assert (tmp_path / "new/submissions").is_dir()
     (info,) = head["dataset_info"]
     names = [feature["name"] for feature in info["features"]]
     assert sorted(names) == sorted([*SUBMISSION.names, *SUBMISSION_OPTIONAL.names])
-    assert head["configs"] == [
-        {"config_name": info["config_name"], "data_files": f"{SUBMISSIONS}/*.parquet"}
-    ]
+    files = {"config_name": info["config_name"], "data_files": f"{SUBMISSIONS}/*.parquet"}
+    assert head["configs"] == [files]
 
 
-def test_submissions_are_shown_as_one_data_set(
-    hub: HubServer, embedded: Release, tmp_path: Path
-) -> None:
+def test_submissions_are_one_data_set(hub: HubServer, embedded: Release, tmp_path: Path) -> None:
     """What `submit` sends, and what others wrote, with and without what is optional."""
     from datasets import load_dataset
 
@@ -102,22 +86,18 @@ def test_submissions_are_shown_as_one_data_set(
     info = embedded.task_set_info("digits", "open-5w5s5q")
     recorder = fb.Recorder("mine")
     recorder.add_counts(info, [25] * info.n_tasks)
-    proposal = prepare(recorder.submission(), "org/results")
-    propose(proposal)
+    propose(prepare(recorder.submission(), "org/results"))
     hub.merge("org/results", 1)
-    frame = recorder.submission().table.select(
-        ["method", "dataset", "task_set", "task_id", "n_correct", "n_query"]
-    )
+    columns = ["method", "dataset", "task_set", "task_id", "n_correct", "n_query"]
+    frame = recorder.submission().table.select(columns)
     theirs = frame.append_column("run", pa.array(["1"] * len(frame)))
     pq.write_table(theirs, tmp_path / "theirs.parquet")
     content = (tmp_path / "theirs.parquet").read_bytes()
     hub.commit("org/results", {submission_name(hashlib.sha256(content).hexdigest()): content})
     rows = load_dataset("org/results", "submissions", split="train")
     assert len(rows) == 2 * info.n_tasks
-    assert {(row["method"], row["run"], row["n_correct"]) for row in rows} == {
-        ("mine", None, 25),
-        ("mine", "1", 25),
-    }
+    found = {(row["method"], row["run"], row["n_correct"]) for row in rows}
+    assert found == {("mine", None, 25), ("mine", "1", 25)}
 
 
 def test_releases_are_opened_first(tmp_path: Path, on_hub: HubServer) -> None:
@@ -147,9 +127,8 @@ def test_the_command_names_what_is_installed(tmp_path: Path) -> None:
     assert (again.exit_code, "is there already" in again.stderr) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_what_is_refused_is_not_begun(tmp_path: Path) -> None:
+    for options, said in (
         ((), "name a --release for a repository"),
         ((*EMBEDDED, "--space", "org/results"), "name a --release for a repository"),
         (("--release", "org/small@main"), "org/small@main can come to name other tasks"),
@@ -160,14 +139,12 @@ def test_the_command_names_what_is_installed(tmp_path: Path) -> None:
             ((*EMBEDDED, "--install", wrong), "is not what pip could install FSLBench by")
             for wrong in ("numpy", 'fslbench" ; rm x', "fslbench @ $(x)", "fslbench\n@ a")
         ),
-    ],
-)
-def test_what_is_refused_is_not_begun(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    result = _command(tmp_path / "new", *options)
-    assert result.exit_code == 2
-    assert said in result.stderr
-    assert ("leaderboard.toml" in result.stderr) == ("--title" in options)  # there is none yet
-    assert not (tmp_path / "new").exists()
+    ):
+        result = _command(tmp_path / "new", *options)
+        assert result.exit_code == 2
+        assert said in result.stderr
+        assert ("leaderboard.toml" in result.stderr) == ("--title" in options)  # there is none yet
+        assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
@@ -192,11 +169,10 @@ def test_what_pip_knows_is_named(
 
 def test_nothing_of_others_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
-    with pytest.raises(OutputError, match="is there already"):
-        start_results_repository(tmp_path, ["embedded"])
+    for folder, said in ((".", "is there already"), ("README.md/below", "cannot make the folder")):
+        with pytest.raises(OutputError, match=said):
+            start_results_repository(tmp_path / folder, ["embedded"])
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
-    with pytest.raises(OutputError, match="cannot make the folder"):
-        start_results_repository(tmp_path / "README.md" / "below", ["embedded"])
 
 
 def test_the_space_runs_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,15 +282,6 @@ def test_the_workflow_has_no_more_rights_than_it_needs(tmp_path: Path) -> None:
     assert checkout["with"]["persist-credentials"] is False
     # nothing that strangers choose is ever part of a command
     assert all("${{" not in step.get("run", "") for step in steps)
-
-
-@pytest.mark.slow
-def test_a_good_submission(clone: Clone, root: Path) -> None:
-    name = clone.add((root / "examples/my_results.parquet").read_bytes())
-    code, summary = clone.check()
-    assert code == 0
-    assert "**1 file: every rule is met.**" in summary
-    assert f"### {name[12:24]}: pixels/Ridge" in summary
 
 
 def test_none_is_added_and_one_is_taken_away(clone: Clone) -> None:

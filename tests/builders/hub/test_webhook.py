@@ -1,11 +1,12 @@
-"""The app that reviews pull requests: events posted to it, comments read from the local Hub."""
+"""The app that reviews pull requests, and the gate before it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -13,49 +14,37 @@ from typing import Any
 import httpx
 import pytest
 from click.testing import CliRunner
+from gate_client import EVENTS, SECRET, Client
 from hub_server import Fault, HubServer
 from huggingface_hub import HfApi, WebhookPayload
 
 import fslbench_data as fb
 from benchmark_spec.errors import HubAccessError, HubError, HubNotFoundError, ResultsError
 from builders.cli import main
+from builders.hub import gate
+from builders.hub.gate import MOST_BYTES, Gate
 from builders.hub.webhook import FrontPage, changes_main, comment_on, make_app, pull_requests
 from fslbench_data.leaderboard.review import prepare, propose
 from fslbench_data.release.release import Release
 
 REPO = "org/results"
-SECRET = "a long random text"
 
 
-def event(
-    number: int, *, repo: str = REPO, scope: str = "discussion", **more: Any
-) -> dict[str, Any]:
-    """What the Hub posts when a pull request is opened."""
+def event(number: int, repo: str = REPO, scope: str = "discussion", **more: Any) -> dict[str, Any]:
+    """What the Hub posts when a pull request is opened; `more` are fields, or a__b of a field."""
     about = {"id": "1", "private": False, "owner": {"id": "2"}}
+    address = {"web": "https://hub/x", "api": "https://hub/api/x"}
     request = {"id": "3", "title": "Results of mine", "status": "open", "author": {"id": "4"}}
+    request |= {"num": number, "isPullRequest": True, "changes": {"base": "refs/heads/main"}}
     found: dict[str, Any] = {
         "event": {"action": "create", "scope": scope},
-        "repo": {
-            **about,
-            "type": "dataset",
-            "name": repo,
-            "url": {"web": "https://hub/x", "api": "https://hub/api/x"},
-        },
-        "discussion": {
-            **request,
-            "url": {"web": "https://hub/x/discussions/1"},
-            "isPullRequest": True,
-            "num": number,
-            "changes": {"base": "refs/heads/main"},
-        },
+        "repo": {**about, "type": "dataset", "name": repo, "url": address},
+        "discussion": {**request, "url": {"web": "https://hub/x/discussions/1"}},
         "webhook": {"id": "5", "version": 3},
     }
     for path, value in more.items():
-        where = found
-        *keys, last = path.split("__")
-        for key in keys:
-            where = where[key]
-        where[last] = value
+        first, _, second = path.partition("__")
+        found[first] = {**found[first], second: value} if second else value
     return found
 
 
@@ -100,45 +89,26 @@ def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
     gradio.close_all(verbose=False)
 
 
-def _first_line(address: str, path: str, *headers: str) -> str:
-    """What the app answers before a body of 300 MB has come."""
-    host, port = address.removeprefix("http://").strip("/").split(":")
-    with socket.create_connection((host, int(port)), timeout=30) as connection:
-        lines = [f"POST {path} HTTP/1.1", f"Host: {host}", "Content-Length: 300000000", *headers]
-        connection.sendall("\r\n".join([*lines, "", ""]).encode() + b" " * 1000)
-        return connection.recv(200).split(b"\r\n")[0].decode()
-
-
-@pytest.mark.slow
-def test_the_app_reads_no_large_bodies_and_takes_no_uploads(posted: Any) -> None:
-    """Whoever sends them is answered before they have come."""
-    where = "/webhooks/fslbench"
-    assert " 403 " in _first_line(posted.address, where, "X-Webhook-Secret: another")
-    assert " 413 " in _first_line(posted.address, where, f"X-Webhook-Secret: {SECRET}")
-    assert " 404 " in _first_line(posted.address, "/gradio_api/upload")
-    assert posted(event(1, discussion__num=float("nan")))[0] == 400
-    assert posted(event(1, discussion__num=-1)) == (200, {"pull_requests": []})
-
-
-def wait_for_comments(hub: HubServer, number: int, many: int) -> list[str]:
-    """The comments of a pull request, once there are so many besides its description."""
+def wait_for(many: int, found: Callable[[], Any]) -> Any:
+    """What is found, once there is as much of it."""
     deadline = time.monotonic() + 60
-    while len(hub.comments(REPO, number)) <= many:
-        assert time.monotonic() < deadline, hub.comments(REPO, number)
+    while len(shown := found()) < many:
+        assert time.monotonic() < deadline, shown
         time.sleep(0.05)
-    return hub.comments(REPO, number)[1:]
+    return shown
 
 
 @pytest.mark.slow
-def test_a_pull_request_is_reviewed_once_for_each_commit(
-    results: HubServer, toy: Release, posted: Any
-) -> None:
+def test_each_commit_is_reviewed_once(results: HubServer, toy: Release, posted: Any) -> None:
     propose(prepare(submission(toy), REPO))
     assert posted(event(1), secret=None)[0] == 401
     assert posted(event(1), secret="another")[0] == 403
     assert posted({"event": "nonsense"})[0] == 422
+    # these two the gate refuses
+    assert posted(event(1, discussion__num=float("nan")))[0] == 400
+    assert httpx.post(f"{posted.address}gradio_api/upload").status_code == 404
     assert posted(event(1)) == (200, {"pull_requests": [1]})
-    (comment,) = wait_for_comments(results, 1, 1)
+    _, comment = wait_for(2, lambda: results.comments(REPO, 1))
     assert "every rule is met" in comment
     assert "mine" in comment
     assert f"Checked commit {results.sha(REPO, 'refs/pr/1')[:12]}." in comment
@@ -148,7 +118,7 @@ def test_a_pull_request_is_reviewed_once_for_each_commit(
     refs = [{"ref": "refs/pr/1", "oldSha": "0" * 40, "newSha": results.sha(REPO, "refs/pr/1")}]
     pushed = event(1, scope="repo.content", event__action="update", updatedRefs=refs)
     assert posted(pushed) == (200, {"pull_requests": [1]})
-    second = wait_for_comments(results, 1, 2)[1]
+    second = wait_for(3, lambda: results.comments(REPO, 1))[2]
     assert "1 refused" in second
     assert results.sha(REPO, "refs/pr/1")[:12] in second
 
@@ -182,19 +152,13 @@ def test_what_is_wrong_is_said(results: HubServer, toy: Release) -> None:
     assert not comment_on(REPO, 1)  # said already
 
 
-def test_others_cannot_silence_the_app(
-    results: HubServer, toy: Release, monkeypatch: pytest.MonkeyPatch
+def test_what_stops_no_comment(
+    results: HubServer, toy: Release, quick_retries: list[float]
 ) -> None:
+    """One that others have forged, and a Hub that fails, which is an error and no half comment."""
     propose(prepare(submission(toy), REPO))
     forged = f"Checked commit {results.sha(REPO, 'refs/pr/1')[:12]}."
     HfApi(token=results.token("eve")).comment_discussion(REPO, 1, forged, repo_type="dataset")
-    assert comment_on(REPO, 1)
-
-
-def test_the_hub_failing_is_an_error_and_no_half_comment(
-    results: HubServer, toy: Release, quick_retries: list[float]
-) -> None:
-    propose(prepare(submission(toy), REPO))
     results.faults.add(Fault("discussions/1/comment", "status", status=500, times=None))
     with pytest.raises(HubError):
         comment_on(REPO, 1)
@@ -202,24 +166,22 @@ def test_the_hub_failing_is_an_error_and_no_half_comment(
     assert comment_on(REPO, 1)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
+def test_other_events_are_left_alone() -> None:
+    for other in (
         {"repo": "org/elsewhere"},
         {"scope": "discussion.comment"},
         {"event__action": "delete"},
         {"discussion__isPullRequest": False},
         {"discussion__status": "closed"},
+        {"discussion__num": -1},
         {"repo__type": "model"},
         {"scope": "repo.config"},
         {"scope": "repo.content", "updatedRefs": [{"ref": "refs/heads/main", "newSha": "0" * 40}]},
         {"scope": "repo.content", "updatedRefs": [{"ref": "refs/pr/1", "newSha": None}]},
         {"scope": "repo.content", "updatedRefs": [{"ref": "refs/pr/../1", "newSha": "0" * 40}]},
-    ],
-)  # fmt: skip
-def test_other_events_are_left_alone(other: dict[str, Any]) -> None:
-    assert pull_requests(WebhookPayload(**event(1)), REPO) == [1]
-    assert pull_requests(WebhookPayload(**event(1, **other)), REPO) == []
+    ):
+        assert pull_requests(WebhookPayload(**event(1)), REPO) == [1]
+        assert pull_requests(WebhookPayload(**event(1, **other)), REPO) == []
 
 
 def test_the_front_page_is_the_leaderboard_of_main(results: HubServer, toy: Release) -> None:
@@ -238,57 +200,45 @@ def test_the_front_page_is_the_leaderboard_of_main(results: HubServer, toy: Rele
     assert f"fslbench leaderboard --results {REPO} -o page.html" in page
 
 
-@pytest.mark.parametrize(
-    ("other", "changed"),
-    [
+def test_the_front_page_is_made_again_if_main_changes() -> None:
+    for other, changed in (
         ({}, True),
         ({"updatedRefs": [{"ref": "refs/pr/1", "newSha": "0" * 40}]}, False),
         ({"updatedRefs": [{"ref": "refs/heads/main", "newSha": None}]}, False),
         ({"repo": "org/elsewhere"}, False),
         ({"scope": "discussion"}, False),
-    ],
-)
-def test_the_front_page_is_made_again_when_main_changes(
-    other: dict[str, Any], changed: bool
-) -> None:
-    refs = [{"ref": "refs/heads/main", "newSha": "0" * 40}]
-    pushed = event(1, **{"scope": "repo.content", "updatedRefs": refs, **other})
-    assert changes_main(WebhookPayload(**pushed), REPO) == changed
+    ):
+        refs = [{"ref": "refs/heads/main", "newSha": "0" * 40}]
+        pushed = event(1, **{"scope": "repo.content", "updatedRefs": refs, **other})
+        assert changes_main(WebhookPayload(**pushed), REPO) == changed
 
 
 @pytest.mark.slow
 def test_visitors_see_the_page(results: HubServer, toy: Release, posted: Any) -> None:
-    """The app that runs gives the frame, after a merge with the new method."""
     visitor = pytest.importorskip("gradio_client").Client(posted.address, verbose=False)
 
-    def wait_for(said: str) -> str:
-        deadline = time.monotonic() + 60
-        while said not in (shown := str(visitor.predict(fn_index=0))):
-            assert time.monotonic() < deadline, shown
-            time.sleep(0.2)
-        return shown
+    def shown(said: str) -> list[str]:
+        return [page for page in [str(visitor.predict(fn_index=0))] if said in page]
 
-    wait_for("No method answers any task set.")
+    wait_for(1, lambda: shown("No method answers any task set."))
     good = prepare(submission(toy, "a merged one"), REPO)
     results.commit(REPO, {good.path: good.content})
     refs = [{"ref": "refs/heads/main", "newSha": results.sha(REPO)}]
     merged = event(1, scope="repo.content", event__action="update", updatedRefs=refs)
     assert posted(merged) == (200, {"pull_requests": []})
-    shown = wait_for("a merged one")
-    assert "<iframe" in shown
+    assert "<iframe" in wait_for(1, lambda: shown("a merged one"))[0]
 
 
 @pytest.mark.slow
-def test_an_app_without_a_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apps_that_could_not_work(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("gradio")
+    with pytest.raises(HubNotFoundError):
+        make_app("org/nothing", SECRET)
+    with pytest.raises(ResultsError):
+        make_app("org/toy", SECRET)
     monkeypatch.setenv("WEBHOOK_SECRET", "")
     with pytest.raises(HubError, match="WEBHOOK_SECRET"):
         make_app(REPO)
-
-
-@pytest.mark.slow
-def test_a_port_that_is_taken(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("gradio")
     monkeypatch.setenv("WEBHOOK_SECRET", SECRET)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -298,17 +248,82 @@ def test_a_port_that_is_taken(results: HubServer, monkeypatch: pytest.MonkeyPatc
         told = CliRunner().invoke(main, options)
     assert told.exit_code == 2
     assert f"port {port} of 127.0.0.1 is not free: name another with --port" in told.output
-
-
-@pytest.mark.slow
-def test_an_app_that_could_not_work_does_not_start(
-    results: HubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("gradio")
-    with pytest.raises(HubNotFoundError):
-        make_app("org/nothing", SECRET)
-    with pytest.raises(ResultsError):
-        make_app("org/toy", SECRET)
     monkeypatch.setenv("HF_TOKEN", "hf_unknown")
     with pytest.raises(HubAccessError, match="the token is not valid"):
-        make_app(REPO, SECRET)
+        make_app(REPO)
+
+
+# ---- the gate before the app: what is read of a request, and when; no server is needed -----------
+
+
+@pytest.mark.parametrize(("secret", "status"), [(None, 401), ("another", 403), ("é", 403)])
+def test_nothing_is_read_of_who_lacks_the_secret(secret: str | None, status: int) -> None:
+    client = Client()
+    assert client.send(body=[b"x" * 1000] * 1000, secret=secret) == status
+    assert client.read == 0
+    assert not client.passed
+    assert client.send(headers=[(b"x-webhook-secret", SECRET.encode())]) == 401  # two are none
+
+
+@pytest.mark.parametrize("path", [EVENTS, "/gradio_api/queue/join"])
+def test_no_more_is_read_than_may_come(path: str) -> None:
+    """Whether or not the request says how much it is."""
+    client = Client()
+    assert client.send(path, [b" " * 2**16] * 10_000) == 413
+    assert client.read <= MOST_BYTES + 2**16
+    client = Client()
+    for length in (str(MOST_BYTES + 1).encode(), b"9" * 5000, b"-1", b"x"):
+        assert client.send(path, [b"x"], headers=[(b"Content-Length", length)]) == 413
+    assert client.read == 0
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/upload", "/gradio_api/upload", "/gradio_api/upload/", "/gradio_api/process_recording",
+     "/gradio_api/stream/x", "/gradio_api/component_server", "/login", "/", "/webhooks/other",
+     "/gradio_api/run/../upload", "/gradio_api/queue/join\n"],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_uploads_are_off(path: str, method: str) -> None:
+    client = Client()
+    assert client.send(path, [b"x" * 1000] * 1000, method=method) == 404
+    assert client.read == 0
+
+
+@pytest.mark.parametrize("path", ["/queue/join", "/gradio_api/run/framed", "/gradio_api/call/v2/x"])
+def test_what_the_page_asks_for_goes_through(path: str) -> None:
+    client = Client()
+    assert client.send(path, [b'{"fn', b'_index": 0}'], secret=None) == 200
+    assert client.send("/gradio_api/upload_progress", method="GET", secret=None) == 200
+    assert client.passed == [b'{"fn_index": 0}', b""]
+
+
+def test_an_event_goes_through_as_it_came_and_nothing_else() -> None:
+    numbers = (b'{"num": NaN}', b"[-Infinity]", b'{"num": 1e400}', b"9" * 5000)
+    texts = (b"[" * 100_000, b'"\\ud800"', b"x=1", b'"\xff"', b"")
+    client = Client()
+    for body in (*numbers, *texts):
+        assert client.send(body=body) == 400, body[:20]
+    assert not client.passed
+    body = b'{"num": 1.50, "text": "\xc3\xa9\\n"}'
+    assert client.send(body=[body[:10], body[10:]]) == 200
+    assert client.passed == [body]
+
+
+def test_a_body_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "SECONDS", 0.01)
+    said: list[Any] = []
+
+    async def never() -> Any:
+        await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    async def app(*_: Any) -> None:
+        pytest.fail("it was let through")
+
+    headers = [(b"x-webhook-secret", SECRET.encode())]
+    scope = {"type": "http", "method": "POST", "path": EVENTS, "headers": headers}
+    asyncio.run(Gate(app, (EVENTS,), SECRET)(scope, never, send))
+    assert said[0]["status"] == 408

@@ -11,17 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from forged import change_entry
-from msgspec.structs import replace
-from specs import spec_in
+from specs import HEAD, spec_in
 from stopping import content
 
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import (
-    CorruptReleaseError,
-    FSLBenchError,
-    OutputError,
-    SamplingError,
-)
+from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError, SamplingError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, check_manifest
 from builders.release.build import build_release
 from builders.release.diff import diff
@@ -32,19 +26,14 @@ from fslbench_data.release import tables as redrawing
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.export import export
 
-SPEC = """
-name = "r"
-version = "1.0.0"
-description = "d"
-protocols = ["5w1s1q", "3w2s2q"]
+SPEC = f"""{HEAD}protocols = ["5w1s1q", "3w2s2q"]
 tasks = {{ closed = 40, pooled = 300 }}
-{drawn}
 [[dataset]]
 name = "cub"
 source = "catalogue"
 suites = ["open", "closed", "pooled"]
 """
-DRAWN = SPEC.format(drawn='drawn = ["pooled"]')
+DRAWN = SPEC.replace("tasks =", 'drawn = ["pooled"]\ntasks =')
 POOLED, POOLED_PATH = "pooled-5w1s1q", "tasks/pooled-5w1s1q/cub.parquet"
 
 
@@ -57,15 +46,13 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a release that holds all its tables."""
     folder = tmp_path_factory.mktemp("stored")
-    build_release(spec_in(folder, SPEC.format(drawn="")), folder / "r")
+    build_release(spec_in(folder, SPEC), folder / "r")
     return folder / "r"
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That of the same release without the tables of pooled sets."""
     folder = tmp_path_factory.mktemp("drawn")
     build_release(spec_in(folder, DRAWN), folder / "r")
     return folder / "r"
@@ -73,7 +60,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(whole: Path, tmp_path: Path) -> Path:
-    """A copy of it, to do with as one likes."""
     return Path(shutil.copytree(whole, tmp_path / "drawn"))
 
 
@@ -109,14 +95,11 @@ def test_what_makers_of_releases_see(folder: Path) -> None:
     stray = folder / POOLED_PATH
     stray.parent.mkdir()
     shutil.copy(folder / "tasks/closed-5w1s1q/cub.parquet", stray)
-    assert [(p.path, p.what) for p in verify(folder).problems] == [
-        (POOLED_PATH, "is not in the manifest")
-    ]
+    (problem,) = verify(folder).problems
+    assert (problem.path, problem.what) == (POOLED_PATH, "is not in the manifest")
 
 
-def test_an_export_is_the_release_that_stores_its_tables(
-    stored: Path, whole: Path, tmp_path: Path
-) -> None:
+def test_an_export_is_a_release_with_all_tables(stored: Path, whole: Path, tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
     result = CliRunner().invoke(main, ["export", str(out), "--release", str(whole)])
     assert result.exit_code == 0, result.output
@@ -157,9 +140,7 @@ def test_an_export_is_whole_or_not_at_all(
     assert not (tmp_path / "other").exists()
 
 
-def test_a_build_that_was_stopped_goes_on(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stopped_builds_go_on(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec, folder = spec_in(tmp_path, DRAWN), tmp_path / "r"
     with monkeypatch.context() as patch:
         patch.setattr("builders.release.writer.dataset_card", _stop)
@@ -196,7 +177,7 @@ def test_the_table_is_kept_and_drawn_once(
     assert [path.name for path in assets.iterdir()] == [kept.name]
 
 
-def test_where_nothing_can_be_written(
+def test_where_none_is_kept(
     release: Release, assets: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     info = release.task_set_info("cub", POOLED)

@@ -20,7 +20,6 @@ from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import freeze, groups_of
 from fslbench_data.tasks.redraw import EVIDENCE
 
-MEGABYTE = 1_000_000
 COLLECTIONS = ("digits", "groceries", "openclipart", "emoji", "fashion_mnist", "glyphs_sample")
 SLOW = ("openclipart", "emoji", "glyphs_sample", "mscoco")
 """Data sets whose task sets take long to draw."""
@@ -42,7 +41,7 @@ def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Rel
 
 def test_it_is_small() -> None:
     size = sum(path.stat().st_size for path in embedded_folder().rglob("*") if path.is_file())
-    assert size < 11.5 * MEGABYTE
+    assert size < 11_500_000
 
 
 def test_it_holds_what_its_specification_says(embedded: Release) -> None:
@@ -78,9 +77,7 @@ def test_it_holds_what_its_specification_says(embedded: Release) -> None:
         if name != "quickdraw"
     ],
 )
-def test_task_sets_are_drawn_again_bit_by_bit(
-    dataset: str, golden: dict[str, str], embedded: Release
-) -> None:
+def test_task_sets_are_drawn_again(dataset: str, golden: dict[str, str], embedded: Release) -> None:
     """From class sizes and provenance alone; the check `embedded_release` draws quickdraw, too."""
     sizes = embedded.classes(dataset).column("n_images").to_pylist()
     pictured = dataset in embedded.datasets_with("images")
@@ -112,17 +109,13 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
     source = digits.read()
     assert content_digest(source.images) == golden["images/digits.parquet"]
     (features,), _ = pixel_features(source)
-    assert (
-        content_digest(feature_table(features))
-        == golden["features/pixels/digits-00000-of-00001.parquet"]
-    )
+    of_pixels = golden["features/pixels/digits-00000-of-00001.parquet"]
+    assert content_digest(feature_table(features)) == of_pixels
 
 
 @pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
 @pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
-def test_reference_results_are_made_again_from_the_features(
-    backbone: str, head: str, embedded: Release
-) -> None:
+def test_reference_results_are_made_again(backbone: str, head: str, embedded: Release) -> None:
     """On task sets of three suites; studies/checks/reference_results.py answers all."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     digests_of_both = check_module("reference_results").digests_of_both

@@ -21,6 +21,8 @@ from fslbench_data.cli import main
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
+pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+
 DIGITS = """
 [[dataset]]
 name = "digits"
@@ -39,8 +41,6 @@ task_sets = ["pooled-5w5s"]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a release with optimal numbers of queries."""
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     folder = tmp_path_factory.mktemp("built")
     build_release(spec_in(folder, SPEC), folder / "release")
     return folder / "release"
@@ -99,14 +99,11 @@ def test_it_is_chosen_again_by_verify(built: Path, tmp_path: Path) -> None:
     assert any("cannot be checked" in what for what in said)
 
 
-def test_info_says_which_sets_have_it(built: Path, release: Release) -> None:
+def test_info_says_which_sets_have_it(built: Path, release: Release, tmp_path: Path) -> None:
     names = [str(info.name) for info in release.task_sets if "-5w5s" in str(info.name)]
     told = CliRunner().invoke(main, ["info", str(built), "--dataset", "digits"])
     said = f"digits/{', '.join(names)}: recommended queries per class: "
     assert said in " ".join(told.stdout.split())
-
-
-def test_evidence_that_cannot_be_read(built: Path, tmp_path: Path) -> None:
     other = shutil.copytree(built, tmp_path / "other")
     manifest = (other / MANIFEST_FILE).read_text()
     (other / MANIFEST_FILE).write_text(manifest.replace('"seeds": 1', '"seeds": "2"'))
@@ -130,7 +127,6 @@ def test_evidence_of_before_there_were_rules_still_loads(release: Release) -> No
 @pytest.mark.slow
 def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded: Release) -> None:
     """Classes and counts of the catalogue are enough, with α and w of another data set."""
-    pytest.importorskip("torch")
     text = HEAD + (
         'protocols = ["5w5s"]\n[[dataset]]\nname = "cub"\nsource = "catalogue"\nsuites = ["open"]\n'
         'queries = { release = "embedded", dataset = "digits", features = "pixels", seeds = 2, '
@@ -151,11 +147,7 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
     ("task_set", "what"),
     [("allway-10w5s1000q", "allway-10w5s1747q"), ("episodes-3w5s5q", "up to 3 of 10 classes")],
 )
-def test_a_set_that_cannot_be_drawn_is_refused_before_features(
-    tmp_path: Path, task_set: str, what: str
-) -> None:
-    """Queries that are to be chosen take long to find."""
-    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+def test_a_set_that_cannot_be_drawn_is_refused(tmp_path: Path, task_set: str, what: str) -> None:
     text = f"""{HEAD}protocols = ["5w1s"]\nqueries.seeds = 1\ntasks = {{ closed = 3, allway = 3 }}
 {DIGITS}suites = ["open"]\ntask_sets = ["{task_set}"]\n"""
     steps: list[str] = []

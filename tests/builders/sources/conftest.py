@@ -12,9 +12,7 @@ import pytest
 
 from builders.sources.packages import MARK, Package
 
-Fetched = Callable[[Package], Path]
 Draw = Callable[..., str]
-DrawAll = Callable[..., None]
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +32,7 @@ def draw() -> Draw:
 
 
 @pytest.fixture(scope="session")
-def draw_all(draw: Draw) -> DrawAll:
+def draw_all(draw: Draw) -> Callable[..., None]:
     """Writes pictures at some paths, all different: of the marks 1, 2, ..."""
 
     def write(folder: Path, *paths: str) -> None:
@@ -54,7 +52,7 @@ def class_lists(root: Path) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def fetched(tmp_path: Path) -> Fetched:
+def fetched(tmp_path: Path) -> Callable[[Package], Path]:
     """Makes the empty folder of a package in ``tmp_path / 'raw'``, marked as unpacked."""
 
     def make(package: Package) -> Path:

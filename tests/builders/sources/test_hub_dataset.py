@@ -13,15 +13,12 @@ from hub_server import HubServer
 from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources import hub_dataset
-from builders.sources.image_set import About
+from builders.sources.image_set import About, ImageSet
 
 Draw = Callable[..., str]
 Write = Callable[..., list[bytes]]
-PETS: dict[str, Any] = {
-    "name": "pets",
-    "about": About("Pets", "https://example.org", "CC0", "@misc{pets}"),
-    "split": "train",
-}
+datasets = pytest.importorskip("datasets")
+pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
 
 @pytest.fixture(autouse=True)
@@ -32,23 +29,18 @@ def _cache_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Writes ``repo/<split>.parquet``: pictures of colours 0, 1, ... with the given labels."""
-    pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-    datasets = pytest.importorskip("datasets")
 
     def make(
-        labels: list[Any],
-        feature: Any,
-        *,
-        split: str = "train",
-        damage: dict[int, bytes | None] | None = None,
+        labels: list[Any], of: str | tuple[str, ...], split: str = "train", **damage: bytes | None
     ) -> list[bytes]:
         encoded = []
         for colour in range(len(labels)):
             data = io.BytesIO()
             pil.new("RGB", (2, 3), (colour, 0, 7)).save(data, "PNG")
-            encoded.append((damage or {}).get(colour, data.getvalue()))
+            encoded.append(damage.get(f"row_{colour}", data.getvalue()))
         images = [None if data is None else {"bytes": data, "path": None} for data in encoded]
-        features = datasets.Features({"image": datasets.Image(), "label": feature})
+        label = datasets.Value(of) if isinstance(of, str) else datasets.ClassLabel(names=[*of])
+        features = datasets.Features({"image": datasets.Image(), "label": label})
         table = datasets.Dataset.from_dict({"image": images, "label": labels}, features=features)
         (tmp_path / "repo").mkdir(exist_ok=True)
         table.to_parquet(tmp_path / f"repo/{split}.parquet")
@@ -57,18 +49,23 @@ def write(tmp_path: Path) -> Write:
     return make
 
 
-def _classes(*names: str) -> Any:
-    return pytest.importorskip("datasets").ClassLabel(names=list(names))
+def read(folder: Path | str, **how: Any) -> ImageSet:
+    """Read the split `train` of an address, or of the folder `repo` in a folder."""
+    if isinstance(folder, Path) and (folder / "repo").exists():
+        folder = folder / "repo"
+    about = About("Pets", "https://example.org", "CC0", "@misc{pets}")
+    return hub_dataset.read(folder, **{"name": "pets", "about": about, "split": "train", **how})
 
 
-def _value(kind: str) -> Any:
-    return pytest.importorskip("datasets").Value(kind)
+def refused(at: Path | str, said: str, error: type[Exception] = SourceError, **how: Any) -> None:
+    with pytest.raises(error, match=said):
+        read(at, **how)
 
 
 def test_table_in_the_order_of_the_class_label(tmp_path: Path, write: Write) -> None:
-    encoded = write([0, 1, 0, 1, 1], _classes("zebra", "ant"))
-    write([0, 1], _classes("zebra", "ant"), split="test")
-    found = hub_dataset.read(tmp_path / "repo", **PETS)
+    encoded = write([0, 1, 0, 1, 1], ("zebra", "ant"))
+    write([0, 1], ("zebra", "ant"), split="test")
+    found = read(tmp_path)
     schemas.check(found.images, schemas.IMAGES, "pets")
     order = [0, 2, 1, 3, 4]
     assert found.class_names == ("zebra", "ant")
@@ -85,56 +82,46 @@ def test_table_in_the_order_of_the_class_label(tmp_path: Path, write: Write) -> 
 
 
 def test_other_labels_are_sorted_as_text(tmp_path: Path, write: Write) -> None:
-    write(["b", "a", "b"], _value("string"))
-    assert hub_dataset.read(str(tmp_path / "repo"), **PETS).class_names == ("a", "b")
-    write([10, 9, 10], _value("int64"), split="test")
-    found = hub_dataset.read(tmp_path / "repo", **{**PETS, "split": "test"})
+    write(["b", "a", "b"], "string")
+    assert read(str(tmp_path / "repo")).class_names == ("a", "b")
+    write([10, 9, 10], "int64", split="test")
+    found = read(tmp_path, split="test")
     assert found.class_names == ("10", "9")
     assert found.images.column("path").to_pylist() == ["test#0", "test#2", "test#1"]
 
 
 def test_a_folder_of_pictures(tmp_path: Path, draw: Draw) -> None:
-    digests = [
-        draw(tmp_path / f"repo/train/{name}.png", mark=mark)
-        for mark, name in enumerate(("cat/a", "dog/a"))
-    ]
-    found = hub_dataset.read(tmp_path / "repo", **PETS)
+    train = tmp_path / "repo/train"
+    digests = [draw(train / f"{label}/a.png", mark=i) for i, label in enumerate(("cat", "dog"))]
+    found = read(tmp_path)
     assert found.class_names == ("cat", "dog")
     assert found.images.column("sha256").to_pylist() == digests
     assert np.asarray(found.open(0))[1, 2].tolist() == [20, 10, 0]
 
 
 def test_unknown_names_and_columns_of_another_kind(tmp_path: Path, write: Write) -> None:
-    write([0, 1], _classes("a", "b"))
-    repo = tmp_path / "repo"
-    with pytest.raises(UnknownNameError, match=r"unknown split 'val'(.|\n)*one of train"):
-        hub_dataset.read(repo, **{**PETS, "split": "val"})
-    with pytest.raises(UnknownNameError, match=r"unknown config 'big'(.|\n)*one of default"):
-        hub_dataset.read(repo, **PETS, config="big")
-    with pytest.raises(UnknownNameError, match=r"unknown column 'labels'; did you mean 'label'"):
-        hub_dataset.read(repo, **PETS, label="labels")
-    with pytest.raises(UnknownNameError, match=r"unknown column 'img'(.|\n)*image, label"):
-        hub_dataset.read(repo, **PETS, image="img")
-    with pytest.raises(SourceError, match="column 'label' holds no images"):
-        hub_dataset.read(repo, **PETS, image="label")
-    with pytest.raises(SourceError, match="column 'image' holds no labels"):
-        hub_dataset.read(repo, **PETS, label="image")
+    write([0, 1], ("a", "b"))
+    for how, said in (
+        ({"split": "val"}, r"unknown split 'val'(.|\n)*one of train"),
+        ({"config": "big"}, r"unknown config 'big'(.|\n)*one of default"),
+        ({"label": "labels"}, r"unknown column 'labels'; did you mean 'label'"),
+        ({"image": "img"}, r"unknown column 'img'(.|\n)*image, label"),
+    ):
+        refused(tmp_path, said, UnknownNameError, **how)
+    refused(tmp_path, "column 'label' holds no images", image="label")
+    refused(tmp_path, "column 'image' holds no labels", label="image")
 
 
 def test_folders_that_will_not_do(tmp_path: Path, write: Write) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceError, match="empty cannot be read"):
-        hub_dataset.read(tmp_path / "empty", **PETS)
+    refused(tmp_path / "empty", "empty cannot be read")
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn/train.parquet").write_bytes(b"PAR1")
-    with pytest.raises(SourceError, match=r"torn cannot be read: .*Parquet"):
-        hub_dataset.read(tmp_path / "torn", **PETS)
-    write([0, 0], _classes("a", "b"))
-    with pytest.raises(SourceError, match="is a folder, which has no revision 'main'"):
-        hub_dataset.read(tmp_path / "repo", **PETS, revision="main")
-    with pytest.raises(SourceError, match="no images of b"):
-        hub_dataset.read(tmp_path / "repo", **PETS)
-    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    refused(tmp_path / "torn", r"torn cannot be read: .*Parquet")
+    write([0, 0], ("a", "b"))
+    refused(tmp_path, "is a folder, which has no revision 'main'", revision="main")
+    refused(tmp_path, "no images of b")
+    found = read(tmp_path, allow_missing=True)
     assert found.provenance["left_out"] == {"classes": ["b"]}
 
 
@@ -150,26 +137,21 @@ def test_folders_that_will_not_do(tmp_path: Path, write: Write) -> None:
 def test_missing_labels_are_refused_or_recorded(
     tmp_path: Path, write: Write, kind: str, labels: list[Any], missing: list[int]
 ) -> None:
-    write(labels, _value(kind))
+    write(labels, kind)
     rows = ", ".join(map(str, missing))
-    with pytest.raises(
-        SourceError, match=rf"{len(missing)} of 5 rows .* row 1 has no label(.|\n)*: {rows}\n"
-    ):
-        hub_dataset.read(tmp_path / "repo", **PETS)
-    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    refused(tmp_path, rf"{len(missing)} of 5 rows .* row 1 has no label(.|\n)*: {rows}\n")
+    found = read(tmp_path, allow_missing=True)
     kept = [row for row in range(5) if row not in missing]
     assert sorted(found.images.column("path").to_pylist()) == [f"train#{row}" for row in kept]
     assert found.provenance["left_out"] == {"images": [f"train#{row}" for row in missing]}
 
 
 def test_class_labels_that_name_no_class(tmp_path: Path, write: Write) -> None:
-    write([None, None], _value("string"), split="test")
-    with pytest.raises(SourceError, match="no rows with labels"):
-        hub_dataset.read(tmp_path / "repo", **{**PETS, "split": "test"}, allow_missing=True)
-    write([0, 1, 2, None], _classes("a", "", "nan"))
-    with pytest.raises(SourceError, match=r"3 of 4 rows .* row 1 has no label, but(.|\n)*1, 2, 3"):
-        hub_dataset.read(tmp_path / "repo", **PETS)
-    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    write([None, None], "string", split="test")
+    refused(tmp_path, "no rows with labels", split="test", allow_missing=True)
+    write([0, 1, 2, None], ("a", "", "nan"))
+    refused(tmp_path, r"3 of 4 rows .* row 1 has no label, but(.|\n)*1, 2, 3")
+    found = read(tmp_path, allow_missing=True)
     assert found.class_names == ("a",)
 
 
@@ -178,56 +160,46 @@ def test_labels_of_a_list_beside_pictures(tmp_path: Path, draw: Draw) -> None:
         draw(tmp_path / f"repo/train/{name}.png", mark=mark)
     lines = "file_name,label\na.png,1\nb.png,\nc.png,-1\n"
     (tmp_path / "repo/train/metadata.csv").write_text(lines)
-    with pytest.raises(SourceError, match=r"2 of 3 rows .* row 1 has no label"):
-        hub_dataset.read(tmp_path / "repo", **PETS)
+    refused(tmp_path, r"2 of 3 rows .* row 1 has no label")
 
 
 def test_pictures_that_datasets_would_pass_over(tmp_path: Path, draw: Draw) -> None:
     for mark, name in enumerate(("cat/a.png", "dog/a.png", "cat/b.heic", "dog/b.avif", "dog/c")):
         draw(tmp_path / "repo/train" / name, mark=mark)
-    with pytest.raises(
-        SourceError, match=r"3 of 5 pictures .* passes over: train/cat/b\.heic, (.|\n)*image_folder"
-    ):
-        hub_dataset.read(tmp_path / "repo", **PETS)
+    refused(tmp_path, r"3 of 5 pictures .* over: train/cat/b\.heic, (.|\n)*image_folder")
 
 
 def test_damaged_rows_are_named_or_recorded(tmp_path: Path, write: Write) -> None:
-    write([0, 1, 0, -1, 1, 1], _classes("a", "b"), damage={1: b"no image", 2: None})
-    with pytest.raises(SourceError, match="3 of 6 rows cannot be used: row 1 is damaged"):
-        hub_dataset.read(tmp_path / "repo", **PETS)
-    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    write([0, 1, 0, -1, 1, 1], ("a", "b"), row_1=b"no image", row_2=None)
+    refused(tmp_path, "3 of 6 rows cannot be used: row 1 is damaged")
+    found = read(tmp_path, allow_missing=True)
     assert found.images.column("path").to_pylist() == ["train#0", "train#4", "train#5"]
     assert found.provenance["left_out"] == {"images": ["train#1", "train#2", "train#3"]}
 
 
 def test_a_revision_of_the_hub_is_pinned(hub: HubServer, tmp_path: Path, write: Write) -> None:
-    for branch, classes in (("main", "ab"), ("later", "cd")):
-        write([0, 1], _classes(*classes))
+    for branch, classes in (("main", ("a", "b")), ("later", ("c", "d"))):
+        write([0, 1], classes)
         file = {"data/train.parquet": (tmp_path / "repo/train.parquet").read_bytes()}
         if branch == "main":
             hub.create_repo("org/pets", files=file)
             sha = hub.tag("org/pets", "v1")
         else:
             hub.commit("org/pets", file)
-    found = hub_dataset.read("org/pets", **PETS, revision="v1")
+    found = read("org/pets", revision="v1")
     assert found.class_names == ("a", "b")
     assert found.provenance["repository"] == "org/pets"
     assert found.provenance["revision"] == sha != hub.sha("org/pets")
     assert found.provenance["fingerprint"]
-    assert hub_dataset.read("org/pets", **PETS).class_names == ("c", "d")
-
-
-def test_a_repository_that_is_not_there(hub: HubServer) -> None:
-    with pytest.raises(SourceError, match=r"no data set of the Hub .*404 Client Error(.|\n)*fix"):
-        hub_dataset.read("org/none", **PETS)
+    assert read("org/pets").class_names == ("c", "d")
+    refused("org/none", r"no data set of the Hub .*404 Client Error(.|\n)*fix")
 
 
 def test_rows_that_repeat(tmp_path: Path, write: Write) -> None:
     """Row 3 is row 1 of the same class, and is left out; 0 and 4 disagree on theirs: both are."""
-    encoded = write([0, 1, 0, 1, 1], _classes("zebra", "ant"))
-    write([0, 1, 0, 1, 1], _classes("zebra", "ant"), damage={3: encoded[1], 4: encoded[0]})
-    with pytest.raises(SourceError, match=r"2 images .* train#0 = train#4, train#1 = train#3"):
-        hub_dataset.read(tmp_path / "repo", **PETS)
-    found = hub_dataset.read(tmp_path / "repo", **PETS, allow_missing=True)
+    encoded = write([0, 1, 0, 1, 1], ("zebra", "ant"))
+    write([0, 1, 0, 1, 1], ("zebra", "ant"), row_3=encoded[1], row_4=encoded[0])
+    refused(tmp_path, r"2 images .* train#0 = train#4, train#1 = train#3")
+    found = read(tmp_path, allow_missing=True)
     assert found.images.column("path").to_pylist() == ["train#2", "train#1"]
     assert found.provenance["left_out"] == {"doubles": ["train#0", "train#3", "train#4"]}

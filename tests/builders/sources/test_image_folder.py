@@ -1,6 +1,7 @@
-"""Any folder of images with one folder a class, and the lists in it."""
+"""Any folder of images with one folder a class, the lists in it, its pictures, and their export."""
 
 import hashlib
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -9,12 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from specs import HEAD
 
-from benchmark_spec.errors import SourceError, SpecError
+from benchmark_spec.errors import OutputError, SourceError, SpecError
+from builders.cli import main
 from builders.release.spec_file import first_spec
 from builders.sources import image_folder
-from builders.sources.image_set import About
+from builders.sources.export import check_folder, write_pictures
+from builders.sources.image_set import About, ImageSet
+from builders.sources.pictures import check_bytes, check_file, file_of, open_picture
 from builders.sources.read import read_source
+from fslbench_data.files.pictures import ORIENTATION, decode
+from fslbench_data.release.pictures import MARK, picture_name
+
+pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
 Draw = Callable[..., str]
 DrawAll = Callable[..., None]
@@ -22,12 +32,19 @@ OPTIONS = {"title": "Pets", "homepage": "h", "licence": "CC0", "citation": "@mis
 ABOUT = About(**OPTIONS)
 
 
+def _read(folder: Path, **how: Any) -> ImageSet:
+    return image_folder.read(folder, **{"name": "pets", "about": ABOUT, **how})
+
+
+def _refused(folder: Path, said: str, **how: Any) -> None:
+    with pytest.raises(SourceError, match=said):
+        _read(folder, **how)
+
+
 def _left_out(folder: Path, said: str) -> dict[str, Any]:
     """What is refused in these words, and left out where that is allowed."""
-    with pytest.raises(SourceError, match=said):
-        image_folder.read(folder, name="pets", about=ABOUT)
-    found = image_folder.read(folder, name="pets", about=ABOUT, allow_missing=True)
-    left_out: dict[str, Any] = found.provenance["left_out"]
+    _refused(folder, said)
+    left_out: dict[str, Any] = _read(folder, allow_missing=True).provenance["left_out"]
     return left_out
 
 
@@ -36,7 +53,7 @@ def test_table(tmp_path: Path, draw_all: DrawAll) -> None:
     hidden = (".hidden/a.png", "cat/.thumbnail.png", "cat/.old/b.png")
     draw_all(tmp_path, *shown, *hidden, "cat/__MACOSX/b.png", "__MACOSX/cat/b.png")
     (tmp_path / "cat/notes.txt").write_text("none")
-    found = image_folder.read(tmp_path, name="pets", about=ABOUT)
+    found = _read(tmp_path)
     assert (found.name, found.about) == ("pets", ABOUT)
     assert found.class_names == ("cat", "dog")
     paths = ["cat/a/9.webp", "cat/b.png", "cat/img#12.png", "dog/z.JPG"]
@@ -45,18 +62,15 @@ def test_table(tmp_path: Path, draw_all: DrawAll) -> None:
 
 
 def test_folders_that_will_not_do(tmp_path: Path, draw: Draw) -> None:
-    with pytest.raises(SourceError, match="has no folders of classes"):
-        image_folder.read(tmp_path, name="pets", about=ABOUT)
-    with pytest.raises(SourceError, match="there is no folder"):
-        image_folder.read(tmp_path / "none", name="pets", about=ABOUT)
+    _refused(tmp_path, "has no folders of classes")
+    _refused(tmp_path / "none", "there is no folder")
     (tmp_path / "bird").mkdir()
     draw(tmp_path / "dog/z.jpg")
     (tmp_path / "dog/a.jpg").write_bytes(b"GIF89a")
     left_out = {"classes": ["bird"], "images": ["dog/a.jpg"]}
     assert _left_out(tmp_path, "no images of bird") == left_out
     (tmp_path / "bird").rmdir()
-    with pytest.raises(SourceError, match=r"1 file .* dog/a.jpg is damaged"):
-        image_folder.read(tmp_path, name="pets", about=ABOUT)
+    _refused(tmp_path, r"1 file .* dog/a.jpg is damaged")
 
 
 def test_no_picture_is_passed_over(tmp_path: Path, draw: Draw) -> None:
@@ -67,15 +81,13 @@ def test_no_picture_is_passed_over(tmp_path: Path, draw: Draw) -> None:
     draw(tmp_path / "cat/without", mark=99)
     for name in ("notes.txt", "Thumbs.db", ".DS_Store", "list.csv", "page.pdf", "numbers.npy"):
         (tmp_path / "cat" / name).write_text("P1 is BM, not a picture")
-    found = image_folder.read(tmp_path, name="pets", about=ABOUT)
+    found = _read(tmp_path)
     paths = sorted([f"cat/deep/er/{n}.{ending}" for n, ending in enumerate(endings)])
     assert found.images.column("path").to_pylist() == [*paths, "cat/without"]
 
 
 @pytest.mark.parametrize("ending", ["heic", "svg", "psd", "eps", "PS", "tga", "jxl", "CR2", "ico"])
-def test_pictures_of_a_format_that_is_not_read_are_refused(
-    tmp_path: Path, draw: Draw, ending: str
-) -> None:
+def test_pictures_of_formats_that_are_not_read(tmp_path: Path, draw: Draw, ending: str) -> None:
     draw(tmp_path / "cat/a.png")
     for number in range(2):
         (tmp_path / f"cat/{number}.{ending}").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n")
@@ -85,8 +97,7 @@ def test_pictures_of_a_format_that_is_not_read_are_refused(
 
 def test_pictures_beside_the_folders_of_classes(tmp_path: Path, draw_all: DrawAll) -> None:
     draw_all(tmp_path, "cat/a.png", "dog/a.png", "b.jfif", "a.jpg")
-    with pytest.raises(SourceError, match=r"2 pictures lie beside .*: a\.jpg, b\.jfif"):
-        image_folder.read(tmp_path, name="pets", about=ABOUT, allow_missing=True)
+    _refused(tmp_path, r"2 pictures lie beside .*: a\.jpg, b\.jfif", allow_missing=True)
     with pytest.raises(SourceError, match="2 pictures lie beside"):  # nor is it a start
         first_spec(tmp_path)
 
@@ -97,39 +108,29 @@ def test_pictures_beside_the_folders_of_classes(tmp_path: Path, draw_all: DrawAl
 def test_parts_are_no_classes(tmp_path: Path, draw_all: DrawAll, parts: tuple[str, ...]) -> None:
     draw_all(tmp_path, *(f"{part}/{label}/a.png" for part in parts for label in ("cat", "dog")))
     said = rf"no classes, but parts(.|\n)*name the folder of one part, such as {tmp_path}"
-    with pytest.raises(SourceError, match=said):
-        image_folder.read(tmp_path, name="pets", about=ABOUT)
-    found = image_folder.read(tmp_path / parts[0], name="pets", about=ABOUT)
+    _refused(tmp_path, said)
+    found = _read(tmp_path / parts[0])
     assert found.class_names == ("cat", "dog")
 
 
-def test_parts_beside_other_folders_and_classes_called_like_parts(
-    tmp_path: Path, draw_all: DrawAll
-) -> None:
+def test_parts_beside_folders_and_classes_named_as_parts(tmp_path: Path, draw_all: DrawAll) -> None:
     draw_all(tmp_path / "one", "train/cat/a.png", "test/cat/b.png", "figures/c.png")
-    with pytest.raises(SourceError, match=r"test, train in .*: no classes, but parts"):
-        image_folder.read(tmp_path / "one", name="pets", about=ABOUT)
+    _refused(tmp_path / "one", r"test, train in .*: no classes, but parts")
     draw_all(tmp_path / "two", "train/freight/a.png", "car/b.png", "test tube/b.png")
-    found = image_folder.read(tmp_path / "two", name="vehicles", about=ABOUT)
+    found = _read(tmp_path / "two", name="vehicles")
     assert found.class_names == ("car", "test tube", "train")
 
 
 @pytest.mark.parametrize("label", ["-1", "nan", "null", "None", " "])
-def test_folders_that_stand_for_missing_labels(
-    tmp_path: Path, draw_all: DrawAll, label: str
-) -> None:
+def test_folders_that_stand_for_no_label(tmp_path: Path, draw_all: DrawAll, label: str) -> None:
     draw_all(tmp_path, "cat/a.png", f"{label}/b.png", f"{label}/c.png")
-    with pytest.raises(SourceError, match=rf"1 of 2 folders .* no class: '{label}' \(2 images\)"):
-        image_folder.read(tmp_path, name="pets", about=ABOUT)
+    _refused(tmp_path, rf"1 of 2 folders .* no class: '{label}' \(2 images\)")
 
 
 def test_images_that_repeat(tmp_path: Path, draw: Draw) -> None:
     """The dog's second picture is left out; the one that is of both classes, in both."""
-    for path, mark in {
-        "cat/a.png": 1, "cat/b.png": 2, "dog/c.png": 2, "dog/d.png": 3, "dog/e.png": 3,
-        "dog/f.png": 3,
-    }.items():  # fmt: skip
-        draw(tmp_path / path, mark=mark)
+    for path, mark in zip("abcdef", (1, 2, 2, 3, 3, 3), strict=True):
+        draw(tmp_path / ("cat" if path in "ab" else "dog") / f"{path}.png", mark=mark)
     said = r"3 images .* cat/b.png = dog/c.png, dog/d.png = dog/e.png, dog/d.png = dog/f.png"
     out = ["cat/b.png", "dog/c.png", "dog/e.png", "dog/f.png"]
     assert _left_out(tmp_path, said) == {"doubles": out}
@@ -143,18 +144,16 @@ def test_links(tmp_path: Path, draw: Draw) -> None:
     draw(raw / "dog/a.png", mark=1)
     draw(tmp_path / "elsewhere/b.png", mark=2)
     (raw / "dog/more").symlink_to(tmp_path / "elsewhere")
-    found = image_folder.read(raw, name="pets", about=ABOUT)
+    found = _read(raw)
     assert found.images.column("path").to_pylist() == ["dog/a.png", "dog/more/b.png"]
     (raw / "dog/z.png").symlink_to(raw / "nothing.png")
     assert _left_out(raw, r"dog/z.png is missing") == {"images": ["dog/z.png"]}
     (raw / "dog/z.png").unlink()
     (raw / "bird").symlink_to(tmp_path / "nothing")
-    with pytest.raises(SourceError, match="no images of bird"):
-        image_folder.read(raw, name="pets", about=ABOUT)
+    _refused(raw, "no images of bird")
     (raw / "bird").unlink()
     (tmp_path / "elsewhere/back").symlink_to(raw / "dog")
-    with pytest.raises(SourceError, match="back is a link to a folder that holds it"):
-        image_folder.read(raw, name="pets", about=ABOUT)
+    _refused(raw, "back is a link to a folder that holds it")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux only")
@@ -163,8 +162,7 @@ def test_names_that_are_no_text(tmp_path: Path, draw: Draw, path: bytes) -> None
     draw(tmp_path / "dog/a.png")
     (tmp_path / os.fsdecode(path)).parent.mkdir(exist_ok=True)
     (tmp_path / os.fsdecode(path)).write_bytes(b"")
-    with pytest.raises(SourceError, match=r"no valid UTF-8: .*caf\\xe9(.|\n)*rename it"):
-        image_folder.read(tmp_path, name="pets", about=ABOUT)
+    _refused(tmp_path, r"no valid UTF-8: .*caf\\xe9(.|\n)*rename it")
 
 
 def test_groups_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
@@ -200,12 +198,10 @@ def test_groups_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
 
 def test_what_may_be_redistributed(tmp_path: Path, draw: Draw) -> None:
     draw(tmp_path / "cat/a.png")
-    found = read_source("image_folder", tmp_path, name="pets", options=OPTIONS)
-    assert found.about.redistribution == "tables"
-    options = {**OPTIONS, "redistribution": "features"}
-    found = read_source("image_folder", tmp_path, name="pets", options=options)
-    assert found.about.redistribution == "features"
-    options["redistribution"] = "all"
+    for more, found in (({}, "tables"), ({"redistribution": "features"}, "features")):
+        images = read_source("image_folder", tmp_path, name="pets", options=OPTIONS | more)
+        assert images.about.redistribution == found
+    options = OPTIONS | {"redistribution": "all"}
     with pytest.raises(SpecError, match=r"redistribution is 'all'(.|\n)*pets"):
         read_source("image_folder", tmp_path, name="pets", options=options)
 
@@ -215,13 +211,11 @@ def test_lists_as_other_systems_write_them(tmp_path: Path, draw_all: DrawAll) ->
     draw_all(tmp_path / "pets/café", "a.png", "b.png")
     listed = tmp_path / "pets/groups.csv"
     listed.write_text("path,group\ncafe\u0301/a.png,1\ncafe\u0301/b.png,1\n", encoding="utf-8")
-    found = image_folder.read(tmp_path / "pets", name="pets", about=ABOUT, groups="groups.csv")
+    found = _read(tmp_path / "pets", groups="groups.csv")
     assert found.images.column("group").to_pylist() == [0, 0]
     listed.write_text("path;group\ncafé/a.png;1\n", encoding="utf-8")
-    with pytest.raises(SourceError, match="commas in place of semicolons"):
-        image_folder.read(tmp_path / "pets", name="pets", about=ABOUT, groups="groups.csv")
-    with pytest.raises(SourceError, match="name the folder above"):
-        image_folder.read(tmp_path / "pets/pets", name="pets", about=ABOUT)
+    _refused(tmp_path / "pets", "commas in place of semicolons", groups="groups.csv")
+    _refused(tmp_path / "pets/pets", "name the folder above")
 
 
 def test_superclasses_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
@@ -240,9 +234,156 @@ def test_superclasses_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
         ("", "3 of 3 classes are not listed: cat, dog, oak"),
     ):
         listed.write_text(f"class,superclass\n{lines}")
-        with pytest.raises(SourceError, match=said):
-            image_folder.read(tmp_path, **named)
+        _refused(tmp_path, said, **named)
     (tmp_path / "dog/1.png").write_bytes(b"no picture")
     listed.write_text("class,superclass\ncat,animal\ndog,guard\noak,plant\n")
     found = image_folder.read(tmp_path, **named, allow_missing=True)
     assert (found.class_names, found.superclasses) == (("cat", "oak"), ("animal", "plant"))
+
+
+# ---- pictures: transparency, parts, damage -------------------------------------------------------
+
+
+def _encoded(picture: Any, kind: str = "PNG", **options: Any) -> bytes:
+    data = io.BytesIO()
+    picture.save(data, kind, **options)
+    return data.getvalue()
+
+
+def test_only_what_has_the_form_of_a_fragment_is_one() -> None:
+    for fragment in ("b.jpg#xywh=1,2,3,4", "angel.npy#12", "font.ttf#0,U+0041"):
+        assert file_of(f"a/{fragment}") == "a/" + fragment.partition("#")[0]
+    for path in ("a/img#12.jpg", "a/img#12.jpg#xywh=1,2,3,4"):
+        assert file_of(path) == "a/img#12.jpg"
+
+
+def test_a_transparent_colour_of_a_palette_becomes_white() -> None:
+    palette = pil.new("P", (2, 1), 0)
+    palette.putpalette([1, 2, 3, 4, 5, 6])
+    palette.putpixel((1, 0), 1)
+    shown = decode(_encoded(palette, transparency=0))
+    assert np.asarray(shown).tolist() == [[[255] * 3, [4, 5, 6]]]
+
+
+def test_what_is_wrong_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole one may be refused, and not as damaged: nobody can say which value is white."""
+    noise = np.random.Generator(np.random.PCG64(0)).integers(0, 256, (40, 40, 3), dtype=np.uint8)
+    data = _encoded(pil.fromarray(noise), "JPEG")
+    digest, problem = check_bytes(data[: len(data) // 2])
+    assert digest == ""
+    assert problem.startswith("is damaged: image file is truncated")
+    assert check_file(tmp_path)[1].startswith("cannot be opened")
+    unclear = _encoded(pil.fromarray(np.full((4, 4), 7, np.float32)), "TIFF")
+    assert check_bytes(unclear) == ("", "is refused: values of mode F outside 0 to 1")
+    whole = _encoded(pil.fromarray(np.full((4, 4), 700, np.uint16)))
+    assert check_bytes(whole) == (hashlib.sha256(whole).hexdigest(), "")
+    monkeypatch.setattr("fslbench_data.files.pictures.MOST_PIXELS", 1599)
+    assert check_bytes(data) == ("", "is refused: 40 x 40 pixels, more than 1,599")
+
+
+def test_a_box_is_of_the_upright_picture(tmp_path: Path) -> None:
+    """Stored as 4 x 2 pixels, shown as 2 x 4: the last column becomes the last row."""
+    exif = pil.Exif()
+    exif[ORIENTATION] = 6
+    stored = pil.fromarray(np.arange(8, dtype=np.uint8).reshape(2, 4))
+    stored.save(tmp_path / "a.png", exif=exif)
+    shown = np.asarray(open_picture(tmp_path, "a.png"))[..., 0]
+    assert shown.tolist() == [[4, 0], [5, 1], [6, 2], [7, 3]]
+    box = np.asarray(open_picture(tmp_path, "a.png#xywh=0,2,2,2"))[..., 0]
+    assert box.tolist() == [[6, 2], [7, 3]]
+
+
+# ---- export: as the source shows them; resumed; refused ------------------------------------------
+
+
+SPEC = f"""{HEAD}[[dataset]]
+name = "pets"
+source = "image_folder"
+suites = ["open"]
+options = {{ title = "Pets", homepage = "h", licence = "CC0", citation = "c" }}
+[[dataset]]
+name = "cub"
+source = "catalogue"
+suites = ["published"]
+"""
+
+
+def _pixels(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    with pil.open(path) as picture:
+        assert (picture.format, picture.mode) == ("PNG", "RGB")
+        return np.asarray(picture)
+
+
+@pytest.fixture
+def pets(tmp_path: Path, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> ImageSet:
+    monkeypatch.setattr("builders.sources.export.BATCH", 5)
+    for mark in range(12):
+        size = (3, 2) if mark < 10 else (4, 2)
+        draw(tmp_path / f"raw/{'cat' if mark < 8 else 'dog'}/{mark:03d}.png", size, mark)
+    return _read(tmp_path / "raw")
+
+
+def test_every_image_and_no_more_and_it_goes_on(pets: ImageSet, tmp_path: Path) -> None:
+    out = tmp_path / "new/out"
+    umask = os.umask(0o027)
+    try:
+        assert write_pictures(pets, out) == 12
+    finally:
+        kept = os.umask(umask)
+    assert kept == 0o027
+    assert sorted(p.name for p in out.iterdir()) == [*map(picture_name, range(12)), MARK]
+    assert {(out / picture_name(i)).stat().st_mode & 0o777 for i in range(12)} == {0o640}
+    for i in (0, 7, 8, 11):
+        assert np.array_equal(_pixels(out / picture_name(i)), np.asarray(pets.open(i)))
+    (out / picture_name(3)).unlink()
+    (out / picture_name(5)).write_bytes(b"kept")
+    check_folder(out, tmp_path / "raw")
+    assert write_pictures(pets, out) == 1
+    assert (out / picture_name(5)).read_bytes() == b"kept"
+    assert _pixels(out / picture_name(3))[0, 0].tolist() == [0, 0, 3]
+
+
+def test_folders_that_are_not_exported_into(pets: ImageSet, tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    for folder in (raw, raw / "cat", raw / "new"):
+        with pytest.raises(OutputError, match="is in the raw folder"):
+            check_folder(folder, raw)
+    (tmp_path / "other").mkdir()
+    check_folder(tmp_path / "other", raw)
+    (tmp_path / "other/notes.txt").write_text("mine")
+    with pytest.raises(OutputError, match=r"holds other files: notes\.txt"):
+        check_folder(tmp_path / "other", raw)
+    with pytest.raises(OutputError, match="no folder"):
+        check_folder(tmp_path / "other/notes.txt", raw)
+    out = tmp_path / "out"
+    write_pictures(pets, out)
+    (raw / "cat/000.png").unlink()
+    fewer = _read(raw)
+    with pytest.raises(OutputError, match="pictures of other images than those of pets"):
+        write_pictures(fewer, out)
+    (out / MARK).unlink()
+    with pytest.raises(OutputError, match="does not say of which images"):
+        write_pictures(pets, out)
+    with pytest.raises(SourceError, match=r"image 0 cannot be shown(.|\n)*cat/000\.png"):
+        write_pictures(pets, tmp_path / "gone")
+
+
+def test_the_export_command(pets: ImageSet, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(SPEC)
+    spec, out = ["--spec", str(tmp_path / "mine.toml")], str(tmp_path / "out")
+    call = ["source", "pets", str(tmp_path / "raw"), "--pictures", out]
+    for written in ("wrote 12 pictures to", "wrote 0 pictures to"):
+        result = CliRunner().invoke(main, [*call, *spec])
+        assert result.exit_code == 0, result.output
+        assert "pets: 2 classes of 4 to 8 images, 12 images" in result.output
+        assert written in result.output
+    assert "kept 12" in result.output
+    for arguments, said in (
+        (["source", "image_folder", out], "--spec"),
+        (["source", "dogs", *spec], "unknown data set 'dogs'"),
+        (["source", "cub", *spec], "only the counts of the catalogue"),
+        (["source", "pets", out, "--pictures", f"{out}/more", *spec], "is in the raw folder"),
+    ):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 2
+        assert said in result.output

@@ -54,11 +54,8 @@ def _deb(path: Path) -> bytes:
 
 MAKE = {"wheel": _wheel, "npm": _npm, "deb": _deb}
 CLIENT = {"wheel": "pip", "npm": "npm", "deb": "apt-get"}
-FILE = {
-    "wheel": "fruit-1.0-py3-none-any.whl",
-    "npm": "fruit-1.0.tgz",
-    "deb": "fruit_1%3a1.0_all.deb",
-}
+FILE = {"wheel": "fruit-1.0-py3-none-any.whl", "npm": "fruit-1.0.tgz"}
+FILE["deb"] = "fruit_1%3a1.0_all.deb"
 LIST = {"wheel": "fruit/list.txt", "npm": "package/list.txt", "deb": "usr/share/list.txt"}
 
 
@@ -67,22 +64,19 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.shelf, self.programs = folder / "shelf", folder / "programs"
-        self.log = folder / "log"
+        self.log, self.pip = folder / "log", self.programs / "pip/__main__.py"
         self.shelf.mkdir()
-        self.programs.mkdir()
-        for name in ("apt-get", "npm"):
+        self.pip.parent.mkdir(parents=True)
+        for name in CLIENT.values():
             self.program(name, f'echo "{name} $@" >> {self.log}; cp {self.shelf}/{name}/* .')
-        (self.programs / "pip").mkdir()
         (self.programs / "pip/__init__.py").touch()
-        (self.programs / "pip/__main__.py").write_text(
-            "import pathlib, shutil, sys\n"
-            f"open({str(self.log)!r}, 'a').write('pip ' + ' '.join(sys.argv[1:]) + '\\n')\n"
-            f"for path in pathlib.Path({str(self.shelf)!r}, 'pip').iterdir():\n"
-            "    shutil.copy(path, '.')\n"
+        program = self.programs / "pip.sh"
+        self.pip.write_text(
+            f"import subprocess, sys\nsubprocess.run([{str(program)!r}, *sys.argv])"
         )
 
     def program(self, name: str, script: str) -> None:
-        path = self.programs / name
+        path = self.programs / ("pip.sh" if name == "pip" else name)
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
@@ -103,41 +97,35 @@ class Store:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     store = Store(tmp_path)
-    monkeypatch.setenv("PATH", f"{store.programs}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", str(store.programs), prepend=os.pathsep)
     monkeypatch.setenv("PYTHONPATH", str(store.programs))
     return store
 
 
 @pytest.mark.parametrize("kind", MAKE)
 def test_a_package_is_fetched_once(kind: str, store: Store, tmp_path: Path) -> None:
-    package, folder, said = store.package(kind), tmp_path / "a/b", []
-    assert fetch([package], folder, said.append) == [folder / "fruit"]
-    assert (unpacked(package, folder, "fruits") / LIST[kind]).read_text() == "apple\n"
-    assert sorted(path.name for path in folder.iterdir()) == sorted(["fruit", FILE[kind]])
-    assert said == [f"{FILE[kind]}: downloading", f"{FILE[kind]}: unpacking"]
-    if kind == "deb":
-        assert (folder / "fruit/usr/share/link.txt").is_symlink()
-    fetch([package], folder)
-    assert len(store.calls) == 1
-    assert ("fruit@1.0" if kind == "npm" else "fruit=") in store.calls[0]
-
-
-@pytest.mark.parametrize("kind", MAKE)
-def test_two_fetches_at_once(kind: str, store: Store, tmp_path: Path) -> None:
-    """One works, the other waits; between them the package is downloaded once, and whole."""
-    package, folder, at_work, said = store.package(kind), tmp_path / "a", Event(), []
+    """Of two fetches one works, the other waits; between them the package is downloaded whole."""
+    package, folder = store.package(kind), tmp_path / "a/b"
+    at_work, said, meanwhile = Event(), list[str](), list[str]()
 
     def slow(step: str) -> None:
+        said.append(step)
         at_work.set()
         time.sleep(0.2)
 
     with ThreadPoolExecutor(1) as thread:
         first = thread.submit(fetch, [package], folder, slow)
         assert at_work.wait(60)
-        assert fetch([package], folder, said.append) == first.result()
-    assert said == [f"waiting for another fetch into {folder}"]
+        assert fetch([package], folder, meanwhile.append) == first.result() == [folder / "fruit"]
+    assert said == [f"{FILE[kind]}: downloading", f"{FILE[kind]}: unpacking"]
+    assert meanwhile == [f"waiting for another fetch into {folder}"]
     assert (unpacked(package, folder, "fruits") / LIST[kind]).read_text() == "apple\n"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["fruit", FILE[kind]])
+    if kind == "deb":
+        assert (folder / "fruit/usr/share/link.txt").is_symlink()
+    fetch([package], folder)
     assert len(store.calls) == 1
+    assert ("fruit@1.0" if kind == "npm" else "fruit=") in store.calls[0]
 
 
 @pytest.mark.parametrize("kind", MAKE)
@@ -164,9 +152,7 @@ def test_what_was_unpacked_by_halves_is_unpacked_again(
     assert len(store.calls) == 1
 
 
-def test_a_file_put_there_by_hand_is_used_and_another_version_replaced(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_file_by_hand_is_used_and_another_version_replaced(store: Store, tmp_path: Path) -> None:
     package, folder = store.package("npm"), tmp_path / "raw"
     (folder / "fruit").mkdir(parents=True)
     (folder / "fruit" / MARK).write_text("0" * 64)
@@ -207,15 +193,29 @@ def test_a_file_with_another_digest_is_refused(by_hand: bool, store: Store, tmp_
     assert [path.name for path in folder.iterdir()] == ([package.file] if by_hand else [])
 
 
-def test_a_version_that_is_not_to_be_had(store: Store, tmp_path: Path) -> None:
+def test_what_cannot_be_fetched(store: Store, tmp_path: Path) -> None:
+    """A version that is not to be had, into a folder that cannot be written, or to elsewhere."""
     package = store.package("npm")
+    data = _npm(store.shelf / "npm" / package.file, "../../outside.txt")
+    elsewhere = Package("npm", "fruit", "1.0", sha256(data).hexdigest())
+    with pytest.raises(SourceError, match="cannot be unpacked"):
+        fetch([elsewhere], tmp_path / "raw")
+    assert not (tmp_path / "outside.txt").exists()
+    assert not (tmp_path / "raw/fruit").exists()
+    (tmp_path / "file").touch()
+    with pytest.raises(SourceError, match=r"cannot write .*file"):
+        fetch([package], tmp_path / "file")
+    if os.geteuid():
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(SourceError, match="cannot write"):
+            fetch([package], tmp_path / "closed/raw")
     store.program("npm", 'echo "no such version" >&2; exit 1')
     with pytest.raises(SourceError, match=r"npm cannot get fruit 1\.0\n.*no such version") as error:
-        fetch([package], tmp_path / "raw")
+        fetch([package], tmp_path / "new")
     assert "(elsewhere: npm pack fruit@1.0)" in error.value.fix
     store.program("npm", "true")
     with pytest.raises(SourceError, match="gave 0 files"):
-        fetch([package], tmp_path / "raw")
+        fetch([package], tmp_path / "new")
 
 
 @pytest.mark.parametrize("kind", MAKE)
@@ -225,39 +225,14 @@ def test_a_client_that_is_not_installed(
     package = store.package(kind)
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    (store.programs / "pip/__main__.py").write_text(
-        "import sys\nsys.exit('/usr/bin/python: No module named pip')\n"
-    )
+    store.pip.write_text("import sys\nsys.exit('/usr/bin/python: No module named pip')\n")
     with pytest.raises(MissingPackageError, match=f"{CLIENT[kind]} is not installed") as caught:
         fetch([package], tmp_path / "raw")
     assert f"put {package.file} into" in caught.value.fix
     assert sys.executable not in caught.value.fix
 
 
-def test_a_package_that_would_write_elsewhere_is_refused(store: Store, tmp_path: Path) -> None:
-    package = store.package("npm")
-    data = _npm(store.shelf / "npm" / package.file, "../../outside.txt")
-    package = Package("npm", "fruit", "1.0", sha256(data).hexdigest())
-    with pytest.raises(SourceError, match="cannot be unpacked"):
-        fetch([package], tmp_path / "raw")
-    assert not (tmp_path / "outside.txt").exists()
-    assert not (tmp_path / "raw/fruit").exists()
-
-
-def test_a_folder_that_cannot_be_written(store: Store, tmp_path: Path) -> None:
-    package = store.package("npm")
-    (tmp_path / "file").touch()
-    with pytest.raises(SourceError, match=r"cannot write .*file"):
-        fetch([package], tmp_path / "file")
-    if os.geteuid():
-        (tmp_path / "closed").mkdir(mode=0o500)
-        with pytest.raises(SourceError, match="cannot write"):
-            fetch([package], tmp_path / "closed/raw")
-
-
-def test_the_command_line_tells_what_it_has(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_fetch_command(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from builders.sources.packaged import groceries
 
     package = store.package("wheel")

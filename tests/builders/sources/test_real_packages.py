@@ -44,9 +44,7 @@ def test_a_source_is_what_it_was(name: str, read_package: ReadPackage) -> None:
         assert found.open(image).mode == "RGB"
 
 
-def test_glyphs_are_drawn_as_they_were(
-    read_package: ReadPackage, golden: dict[str, str], embedded: Release
-) -> None:
+def test_drawn_glyphs(read_package: ReadPackage, golden: dict[str, str], embedded: Release) -> None:
     found = read_package("glyphs_sample")
     assert found.pixels is not None
     for image_id in range(0, len(found.images), 97):
@@ -80,7 +78,6 @@ def _attributes(images: ImageSet, recipe: str) -> list[list[str]]:
 
 
 def _held(release: Release, images: ImageSet, name: str) -> list[list[str]]:
-    """Return the attributes that the embedded release holds of these images."""
     paths = release.images(images.name).column("path").to_pylist()
     lists = release.attributes(images.name, name).column("attributes").to_pylist()
     of_path = dict(zip(paths, lists, strict=True))

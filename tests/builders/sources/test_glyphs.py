@@ -1,6 +1,8 @@
-"""What fonts state of themselves, drawings by tiny fonts, and which drawings count."""
+"""Glyphs: what is frozen of them, what fonts state, drawings by tiny fonts, and which count."""
 
 import hashlib
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,16 +11,80 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmark_spec.errors import FSLBenchError
 from builders.sources.glyph_fonts import NOWHERE, ROOM, SIDE, Face, Renderer, read_faces, small
+from builders.sources.packaged import glyphs, glyphs_sample
 from builders.sources.packaged.glyphs import (
     OF_DESIGN,
+    PARTS,
+    SAMPLE,
     Drawing,
     choose,
+    collection,
     distinct,
     draw,
+    place_of,
     shares,
 )
 from builders.sources.packages import Package
+
+pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+
+FROZEN = collection()
+
+
+def test_every_character_is_in_one_part_and_no_script_outweighs_the_others() -> None:
+    every = [c for part in PARTS for own in FROZEN.characters[part].values() for c in own]
+    assert len(every) == len(set(every)) == 5369
+    sizes = {"base": 3127, "val": 569, "novel": 1673}
+    assert {part: len(FROZEN.scripts(part)) for part in PARTS} == sizes
+    assert FROZEN.scripts(SAMPLE).items() <= FROZEN.scripts("novel").items()
+    for part in (*PARTS, SAMPLE):
+        sizes = {script: len(own) for script, own in FROZEN.characters[part].items()}
+        assert min(sizes.values()) >= 10
+        assert part == "base" or max(sizes.values()) <= 250
+    assert len(FROZEN.characters["novel"]) == 18
+    assert len(FROZEN.characters[SAMPLE]) == 11
+
+
+def test_at_most_so_many_of_a_script() -> None:
+    few = FROZEN.scripts("novel", most=16)
+    assert Counter(few.values()) == dict.fromkeys(FROZEN.characters["novel"], 16)
+    assert few.items() <= FROZEN.scripts("novel").items()
+    assert list(few) == [c for c in FROZEN.scripts("novel") if c in few]
+    latin = sorted(FROZEN.characters["novel"]["Latin"], key=place_of)
+    assert {c for c, script in few.items() if script == "Latin"} == set(latin[:16])
+
+
+def test_options_that_are_refused() -> None:
+    for option, value in (("part", "test"), ("most", "0"), ("most", "few")):
+        with pytest.raises(FSLBenchError, match=option):
+            glyphs.read(Path(), **{option: value})
+
+
+def test_characters_are_letters_of_their_script() -> None:
+    tools = pytest.importorskip("fontTools.unicodedata", reason="needs fontTools, of `builders`")
+    for part in PARTS:
+        for character, script in FROZEN.scripts(part).items():
+            assert tools.script_name(tools.script(character)) == script
+            assert tools.category(character) in {"Lu", "Ll", "Lo"}
+            assert unicodedata.normalize("NFKC", character) == character
+            assert unicodedata.name(character)
+
+
+def test_packages_are_pinned_and_credited() -> None:
+    names = [package.name for package in FROZEN.packages]
+    assert names == sorted(set(names))
+    assert set(names) == FROZEN.credits.keys()
+    for package in FROZEN.packages:
+        assert re.fullmatch(r"[0-9a-f]{64}", package.sha256)
+        assert all(FROZEN.credits[package.name])
+    assert set(glyphs_sample.PACKAGES) < set(glyphs.PACKAGES)
+    assert set(FROZEN.serifs.values()) == {"serif", "sans", "neither"}
+
+
+# ---- fonts and drawings --------------------------------------------------------------------------
+
 
 ONE = Package("deb", "fonts-one", "1", "0" * 64)
 TWO = Package("deb", "fonts-two", "1", "1" * 64)
@@ -137,17 +203,10 @@ def test_order_and_what_is_passed_over(fetched: Callable[[Package], Path], tmp_p
     assert [face.characters for face in faces] == [{ord("b")}, {ord("a")}, {ord("a")}]
 
 
-@pytest.fixture
-def font(tmp_path: Path) -> Renderer:
-    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+def test_600_of_1000_units_are_36_pixels_and_larger_ink_is_drawn_smaller(tmp_path: Path) -> None:
     make_font(tmp_path / "a.ttf", "One", {"a": SQUARE, "w": WIDE, " ": ()})
-    return Renderer(tmp_path / "a.ttf", 0)
-
-
-def test_600_of_1000_units_are_36_pixels_in_the_middle_and_larger_ink_is_drawn_smaller(
-    font: Renderer,
-) -> None:
-    square, wide = font.levels("a"), font.levels("w")
+    font = Renderer(tmp_path / "a.ttf", 0)
+    square, wide, unknown = map(font.levels, "awq")
     assert square is not None
     assert wide is not None
     expected = np.zeros((SIDE, SIDE), np.uint8)
@@ -156,15 +215,10 @@ def test_600_of_1000_units_are_36_pixels_in_the_middle_and_larger_ink_is_drawn_s
     columns = np.flatnonzero(wide.any(axis=0))
     assert ROOM - 6 <= columns.size <= ROOM
     assert abs((columns[0] + columns[-1]) / 2 - (SIDE - 1) / 2) <= 1
-
-
-def test_a_space_and_the_missing_glyph(font: Renderer) -> None:
     assert font.levels(" ") is None
-    unknown = font.levels("q")
-    assert unknown is not None
     assert font.missing is not None
-    assert (unknown == font.missing).all()
-    assert (font.levels(NOWHERE) == font.missing).all()
+    for missing in (unknown, font.levels(NOWHERE)):
+        assert np.array_equal(missing, font.missing)
 
 
 def test_small_drawings_are_rounded_means() -> None:
@@ -179,7 +233,6 @@ def test_small_drawings_are_rounded_means() -> None:
 
 
 def test_each_reason(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
-    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
     fonts = fetched(ONE)
     make_font(fonts / "1.ttf", "One", {"a": SQUARE, "b": TRIANGLE})
     make_font(fonts / "2.ttf", "Two", {"a": SQUARE, "b": BAR})  # an `a` like that of One
@@ -204,10 +257,7 @@ def test_each_reason(fetched: Callable[[Package], Path], tmp_path: Path) -> None
     assert left_out == {"damaged": 2}
 
 
-def test_serifs_matter_only_where_letters_may_have_them(
-    fetched: Callable[[Package], Path], tmp_path: Path
-) -> None:
-    pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
+def test_where_serifs_matter(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
     make_font(fetched(ONE) / "1.ttf", "One", {"ก": SQUARE, "a": BAR}, panose=(0, 0))
     drawings, _ = _drawn(tmp_path, {"ก": "Thai", "a": "Latin"})
     assert [chr(drawing.character) for drawing in drawings] == ["ก"]
@@ -221,10 +271,6 @@ def _drawn(folder: Path, scripts: dict[str, str]) -> tuple[list[Drawing], Counte
     return list(draw(folder / "raw", faces, asked, left_out)), left_out
 
 
-def _order(path: str) -> str:
-    return hashlib.sha256(path.encode()).hexdigest()
-
-
 def test_few_faces_of_a_design_take_part_in_an_order_that_no_picture_decides() -> None:
     faces = [
         Face(f"{family}{i:02}.ttf", 0, "p", family, (), True, frozenset({97, 98}))
@@ -234,24 +280,21 @@ def test_few_faces_of_a_design_take_part_in_an_order_that_no_picture_decides() -
     left_out: Counter[str] = Counter()
     designs = {"Latin": {"one": "one", "copy": "one"}}
     asked = shares(faces, {97: "Latin", 98: "Greek"}, designs, left_out)
-    paths = sorted((f"{face.path}#0,U+0061" for face in faces), key=_order)
+    paths = [f"{face.path}#0,U+0061" for face in faces]
+    paths.sort(key=lambda path: hashlib.sha256(path.encode()).hexdigest())
     drawn = {f"{face.path}#0,U+0061" for face, own in zip(faces, asked, strict=True) if 97 in own}
     assert drawn == set(paths[:OF_DESIGN])
     assert sum(98 in own for own in asked) == 2 * OF_DESIGN  # in Greek they are two designs
     assert left_out["more of the design"] == 10 + 1 + 1
 
 
-def _drawings(**of_family: int) -> list[Drawing]:
-    return [
+def test_designs_take_turns() -> None:
+    drawings = [
         Drawing(Face(f"{family}{i}.ttf", 0, "p", family, (), True, frozenset()), 97, f"{family}{i}")
-        for family, number in of_family.items()
+        for family, number in (("one", 8), ("two", 2), ("three", 1))
         for i in range(number)
     ]
-
-
-def test_designs_take_turns() -> None:
-    chosen = choose(_drawings(one=8, two=2, three=1), "Latin", {})
-    designs = [drawing.face.family for drawing in chosen]
+    designs = [drawing.face.family for drawing in choose(drawings, "Latin", {})]
     assert sorted(designs[:3]) == ["one", "three", "two"]
     assert sorted(designs[3:5]) == ["one", "two"]
     assert Counter(designs) == {"one": 8, "two": 2, "three": 1}
