@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from hub_server import Fault, HubServer
+from msgspec.structs import replace
 from specs import spec_in
 from stopping import Stop
 

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from forged import change_entry
+from msgspec.structs import replace
 from specs import HEAD, spec_in
 from stopping import content
 

@@ -6,11 +6,10 @@ from math import log
 import numpy as np
 import pyarrow as pa
 import pytest
-from biased_release import SIZES, STYLES
+from biased_release import SIZES, STYLES, random_attributes
 from biased_release import STEPS as FROZEN_STEPS
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_attributes import random_attributes
 
 from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import (
