@@ -573,9 +573,18 @@ def test_what_a_method_says_of_its_training_is_kept_if_it_is_yes_or_no(
     assert fb.evaluate(method, name="mine", max_tasks=2, **ALL).methods["mine"].trained is kept
 
 
+def test_runs_that_are_evaluated_one_by_one_are_scored_together() -> None:
+    how = {"name": "mine", **ALL}
+    runs = [
+        fb.evaluate(lambda s, q, r: r.integers(0, 5, 25), run=n, seed=n, **how) for n in range(3)
+    ]
+    score, *alone = (fb.score(some, references=False).scores[0] for some in (runs, *runs))
+    assert score.run_means == {n: one.accuracy.mean for n, one in zip("012", alone, strict=True)}
+    assert fb.merge(runs).to_arrow().column("run").unique().to_pylist() == ["0", "1", "2"]
+
+
 def test_a_method_is_inductive_if_no_run_was_not() -> None:
     runs = [fb.evaluate(ncc, run=run, **ALL) for run in range(2)]
-    assert fb.merge(runs).to_arrow().column("run").unique().to_pylist() == ["0", "1"]
     for said, both in (
         ((True, None), True),
         ((True, False), False),

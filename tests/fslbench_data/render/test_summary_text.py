@@ -34,7 +34,7 @@ NAMED: dict[str, tuple[str, list[str]]] = {
     "every set": ("groceries/|openclipart/", [f"{PCA}/mine"]),
     "many methods": ("digits/open-5w10s7q", [f"m{i}" for i in range(60)]),
     "long names": ("digits/open-", [f"{'x' * 120}-{i}/{'head' * 15}" for i in range(35)]),
-    "wide names": (".*/closed-5w1", ["測試" * 30 + f"/頭{i}" for i in range(20)]),
+    "wide names": ("(groc|openc).*-5w5s5q", ["測試" * 30 + f"/頭{i}" for i in range(20)]),
 }
 """The task sets of less than 300 tasks that are answered, and by which methods."""
 
@@ -204,6 +204,15 @@ def test_reports_of_many_methods_are_cut() -> None:
 
 
 # ---- reprs ---------------------------------------------------------------------------------------
+
+
+def test_a_comparison_prints_a_sentence(example: fb.Submission) -> None:
+    compared = fb.score(example, datasets="digits", task_sets="closed-5w10s7q").comparisons
+    text = next(str(c) for c in compared if c.versus == "pixels/LR")
+    assert text.startswith(
+        "pixels/Ridge against pixels/LR on digits/closed-5w10s7q: +0.98 points, "
+        "± 0.51 for new images (better), ± "
+    )
 
 
 def test_no_file_is_read_for_a_repr() -> None:
