@@ -285,7 +285,6 @@ def scratch(tmp_path: Path) -> Path:
 
 
 def _holder(kind: str, where: Path) -> tuple[subprocess.Popen[str], Path]:
-    """A process that holds a folder, and the folder."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, kind, str(where)],
         stdin=subprocess.PIPE,

@@ -199,8 +199,6 @@ FEATURES = torch.from_numpy(RNG.normal(size=(240, 4)) + RNG.normal(size=(12, 4))
 
 
 class Embeddings(TensorDataset):
-    """Features and labels, as most data sets have them."""
-
     def __init__(self) -> None:
         super().__init__(FEATURES, torch.from_numpy(LABELS))
         self.targets = LABELS

@@ -28,7 +28,6 @@ DIGITS = ("--dataset", "digits", *(f"--task-set={s}-5w10s7q" for s in ("open", "
 
 @pytest.fixture
 def repository(tmp_path: Path, root: Path) -> Repository:
-    """A results repository with the example."""
     made = Repository(tmp_path / "results")
     made.add_bytes((root / "examples/my_results.parquet").read_bytes())
     return made

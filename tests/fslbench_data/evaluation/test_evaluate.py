@@ -75,7 +75,6 @@ def journal(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def journaled(journal: Path) -> Journaled:
-    """Runs a method with a journal, by one name."""
     return lambda method, **how: fb.evaluate(
         method, **{"name": "ncc", "journal": journal} | ALL | how
     )

@@ -57,14 +57,12 @@ class World:
         self.load()
 
     def load_other(self) -> None:
-        """Load another table of the same shape."""
         load_release(f"{REPO}@{TAG}").task_set("dogs", SET[1])
 
     def fault(self, match: str, kind: str, **more: object) -> None:
         self.hub.faults.add(Fault(match, kind, **more))  # type: ignore[arg-type]
 
     def child(self, code: str, **env: str) -> subprocess.Popen[str]:
-        """A process that runs code against the server."""
         return subprocess.Popen(
             [sys.executable, "-c", code],
             env=self.hub.env(**env),

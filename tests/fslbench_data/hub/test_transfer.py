@@ -31,7 +31,6 @@ FELL_BACK = r"xet, the Hub's storage of large files, fails: .*; files go by HTTP
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release with pictures."""
     pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
     how: Any = {"suites": ("open",), "protocols": ("2w1s1q",), "pictures": "files"}
     about = ABOUT | {"redistribution": "images"}
@@ -119,7 +118,6 @@ def test_what_fails_by_http_too_is_told_as_ever(
 
 
 def _upload(token: str | None) -> None:
-    """Commit a file with a token, or with the one that is set."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
     def commit() -> object:

@@ -170,7 +170,6 @@ def test_on_the_hub_the_first_commit_counts(
 
 
 def _given(patch: pytest.MonkeyPatch, came: Mapping[str, int]) -> None:
-    """Give folders a history that a test makes up."""
     patch.setattr(FolderFiles, "came", lambda _, names: {n: came[n] for n in names if n in came})
 
 

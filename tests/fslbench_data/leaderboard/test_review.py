@@ -99,7 +99,6 @@ BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
 
 @pytest.fixture
 def results(hub: HubServer, toy: Release) -> HubServer:
-    """A Hub with the toy release and a results repository."""
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
     hub.create_repo("org/results", files={"leaderboard.toml": BOARD})

@@ -31,7 +31,6 @@ Edit = Callable[[pa.Table], pa.Table]
 
 @pytest.fixture
 def folder(toy: Release, tmp_path: Path) -> Path:
-    """A copy of the toy release."""
     return Path(shutil.copytree(toy.files.where, tmp_path / "release"))
 
 

@@ -31,7 +31,6 @@ KINDS = ("classes", "images", "features", "attributes", "tasks", "results")
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the release in the package."""
     return Path(shutil.copytree(embedded_folder(), tmp_path / "release"))
 
 
@@ -104,14 +103,12 @@ REPO = "org/toy"
 
 @pytest.fixture
 def published(hub: HubServer, toy: Release) -> HubServer:
-    """A Hub with the toy release, tagged v1.0.0."""
     hub.create_repo(REPO, files=Path(toy.files.where))
     hub.tag(REPO, "v1.0.0")
     return hub
 
 
 def _contents(hub: HubServer) -> list[str]:
-    """Files whose content was asked for."""
     return [r.path.partition("?")[0] for r in hub.seen(r"/cdn/|/resolve/.*json$", "GET")]
 
 

@@ -168,7 +168,6 @@ def emoji(embedded: fb.Release) -> PaperTable:
 
 
 def _named(table: PaperTable, names: list[str]) -> PaperTable:
-    """The first rows of a table, by other names."""
     content = table.content
     rows = tuple(replace(row, method=name) for row, name in zip(content.rows, names, strict=False))
     columns = tuple(replace(c, cells=c.cells[: len(rows)]) for c in content.columns)

@@ -156,7 +156,6 @@ NAME = "<script>alert('a')</script>&\"b\""
 
 
 def _shown(report: Report) -> Elements:
-    """What a notebook shows of a report, nothing of which works."""
     text = report._repr_html_()
     assert text is not None
     shown = Elements(text)

@@ -89,7 +89,6 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """A process of its own for a test, before and after."""
     client.stop()
     yield
     client.stop()

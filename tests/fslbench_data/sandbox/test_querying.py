@@ -32,7 +32,6 @@ def views(toy: Release) -> dict[str, pa.Table]:
 
 @pytest.fixture
 def started(views: dict[str, pa.Table]) -> Iterator[Callable[..., QueryProcess]]:
-    """Starts processes with a small release in them."""
     opened: list[QueryProcess] = []
 
     def start(seconds: float = 60, memory: str = "1GB", held: Any = views) -> QueryProcess:

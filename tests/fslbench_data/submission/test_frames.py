@@ -193,15 +193,11 @@ def test_frames_are_asked_in_sql_and_planned_with(answers: fb.Submission) -> Non
 
 
 class Broken:
-    """What speaks Arrow and fails."""
-
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         raise RuntimeError("gone")
 
 
 def _lost(table: pa.Table) -> Any:
-    """A reader that breaks off."""
-
     def batches() -> Any:
         yield from table.to_batches()
         raise RuntimeError("lost")

@@ -48,14 +48,12 @@ def rows_of(submission: Submission, **more: Any) -> Columns:
 
 
 def bound(submission: Submission, **how: Any) -> Submission:
-    """The same, with other bindings."""
     return replace(
         submission, bindings={k: replace(b, **how) for k, b in submission.bindings.items()}
     )
 
 
 def write(path: Path, content: Submission | Columns) -> Path:
-    """Write a submission, or columns without metadata."""
     if not isinstance(content, Submission):
         return write_columns(path, content)
     content.write(path)

@@ -39,7 +39,6 @@ def _submission(release: Release, names: list[tuple[str, str]]) -> Submission:
 
 
 def _with(table: pa.Table, name: str, values: list[Any]) -> pa.Table:
-    """The table with other values in a column."""
     number, field = table.column_names.index(name), table.schema.field(name)
     return table.set_column(number, field, pa.array(values, field.type))
 

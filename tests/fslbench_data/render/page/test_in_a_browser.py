@@ -132,7 +132,6 @@ def test_a_phone_s_answer_shows_verdicts(open_page: Open, root: Path, tmp_path: 
 
 
 def _shows_numbers(tab: Tab) -> None:
-    """The table does, on a phone."""
     right = [
         tab.page.locator(f"#comparisons [data-sort='{name}']").evaluate(
             "b => b.closest('th').getBoundingClientRect().right"
@@ -225,7 +224,6 @@ def _draws_this_figure(
 
 
 def test_words_are_explained_where_they_stand(open_page: Open) -> None:
-    """Each part of the page explains its own."""
     tab = open_page(width=390)
     for place, parent in (("matrix", "section"), ("choices", "form"), ("answer", "section")):
         words = tab.page.locator(f"{parent}:has(#{place}) details.words, #{place} details.words")
@@ -238,7 +236,6 @@ def test_words_are_explained_where_they_stand(open_page: Open) -> None:
 
 
 def _is_mirrored(tab: Tab) -> None:
-    """The matrix is."""
     cells = tab.page.evaluate(
         "[...document.querySelectorAll('#matrix tbody tr')].map("
         "row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"

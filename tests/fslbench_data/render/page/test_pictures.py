@@ -81,7 +81,6 @@ def results(release: Release) -> Submission:
 
 
 def _pictures(block: Elements) -> Iterator[tuple[str, Any]]:
-    """Give what stands for each image of a block, and the image."""
     for image in block.images:
         head, _, data = image["src"].partition(",")
         assert head == "data:image/webp;base64"
