@@ -1,7 +1,7 @@
 """Rank ten thousand submissions at once, three thousand of them spoilt, in bounded memory.
 
 All go into one results repository, and a process of its own makes the leaderboard.
-``tests/fslbench_data/leaderboard/test_many_submissions.py`` does it with fewer.
+``tests/fslbench_data/leaderboard/test_leaderboard.py`` does it with fewer.
 """
 
 from __future__ import annotations

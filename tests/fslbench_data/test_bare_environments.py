@@ -13,11 +13,7 @@ from benchmark_spec.extras import install_line
 
 NOBODY = """
 import pwd
-
-def getpwuid(number):
-    raise KeyError(number)
-
-pwd.getpwuid = getpwuid
+pwd.getpwuid = {}.__getitem__
 import fslbench_data
 from pathlib import Path
 from huggingface_hub import constants

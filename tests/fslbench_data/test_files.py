@@ -1,4 +1,4 @@
-"""Files that appear whole, and what is never replaced."""
+"""Files that appear whole, what is never replaced, and folders for a moment."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,15 +21,21 @@ from hypothesis import strategies as st
 import fslbench_data as fb
 from benchmark_spec.errors import CorruptReleaseError, OutputError, UnreadableError
 from benchmark_spec.manifest import MANIFEST_FILE
-from fslbench_data.files import clear_temporary, temporary_of, whole_file, write_whole
+from fslbench_data.files import (
+    _clear_abandoned,
+    clear_temporary,
+    scratch_folder,
+    temporary_of,
+    whole_file,
+    write_whole,
+)
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.validation.log_source import numbers_by_id
 
 
 def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.write_text("before")
+    (path := tmp_path / "x").write_text("before")
 
     def broken() -> None:
         with whole_file(path) as temporary:
@@ -41,11 +49,7 @@ def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_files_have_the_usual_permissions(tmp_path: Path) -> None:
-    old = os.umask(0o022)
-    try:
-        write_whole(tmp_path / "x", "é\n")
-    finally:
-        os.umask(old)
+    write_whole(tmp_path / "x", "é\n")  # with a umask of 022, as all tests
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o644
     assert (tmp_path / "x").read_bytes() == b"\xc3\xa9\n"
 
@@ -61,18 +65,12 @@ def _tree(folder: Path) -> dict[str, str]:
     return found
 
 
-@given(
-    links=st.integers(0, 3),
-    end=st.sampled_from(["file", "nothing", "fifo", "folder", "loop"]),
-    linked_parent=st.booleans(),
-    relative=st.booleans(),
-)
+KINDS = ["file", "nothing", "fifo", "folder", "loop"]
+
+
+@given(st.integers(0, 3), st.sampled_from(KINDS), st.booleans(), st.booleans())
 def test_only_a_regular_file_or_nothing_is_replaced(
-    tmp_path_factory: pytest.TempPathFactory,
-    links: int,
-    end: str,
-    linked_parent: bool,
-    relative: bool,
+    tmp_path_factory: Any, links: int, end: str, linked_parent: bool, relative: bool
 ) -> None:
     """Any chain of links to any kind of thing: every entry but the file stays what it was."""
     folder = tmp_path_factory.mktemp("links")
@@ -254,16 +252,100 @@ def test_pointers_of_git_lfs_are_called_that(ending: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", [MANIFEST_FILE, "tasks", "classes"])
 def test_pointers_in_a_release_are_called_that(name: str, toy: Release, tmp_path: Path) -> None:
-    folder = tmp_path / "release"
-    shutil.copytree(toy.files.where, folder)
-    target = folder / name
+    target = Path(shutil.copytree(toy.files.where, tmp_path / "release")) / name
     for path in [target] if target.is_file() else target.rglob("*.parquet"):
         path.write_text(POINTER)
     with pytest.raises(CorruptReleaseError, match=r"is a pointer of Git LFS(?s:.*)git lfs pull"):
-        _read(folder)
+        fb.load_release(tmp_path / "release")
 
 
-def _read(folder: Path) -> None:
-    release = fb.load_release(folder)
-    release.task_set("cats", "open-2w1s2q")
-    release.classes("cats")
+# ---- folders for a moment ------------------------------------------------------------------------
+
+
+HOLD = """
+import sys
+from contextlib import suppress
+from pathlib import Path
+from fslbench_data.files import scratch_folder
+with scratch_folder(sys.argv[1], Path(sys.argv[2])) as folder:
+    (folder / "deeper").mkdir()
+    (folder / "deeper" / "file").write_text("x")
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    """Where folders are made, as by a new process."""
+    if sys.platform == "win32":
+        pytest.skip("Windows locks no folders")
+    _clear_abandoned.cache_clear()
+    return tmp_path
+
+
+def _holder(kind: str, where: Path) -> tuple[subprocess.Popen[str], Path]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, kind, str(where)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, Path(process.stdout.readline().strip())
+
+
+def test_a_folder_is_empty_and_goes_with_its_content(scratch: Path) -> None:
+    with suppress(ZeroDivisionError), scratch_folder("a", scratch) as folder:
+        assert folder.parent == scratch
+        assert not list(folder.iterdir())
+        (folder / "file").write_text("x")
+        raise ZeroDivisionError
+    assert not list(scratch.iterdir())
+
+
+def test_a_killed_process_leaves_none_behind_for_long(scratch: Path) -> None:
+    process, left = _holder("a", scratch)
+    with process:
+        process.send_signal(signal.SIGKILL)
+    assert (left / "deeper" / "file").exists()
+    with scratch_folder("b", scratch):
+        assert left.exists()  # of another kind
+    with scratch_folder("a", scratch) as folder:
+        assert list(scratch.iterdir()) == [folder]
+
+
+def test_what_a_living_process_uses_stays(scratch: Path) -> None:
+    process, used = _holder("a", scratch)
+    with process, scratch_folder("a", scratch) as folder:
+        _clear_abandoned.cache_clear()
+        with scratch_folder("a", scratch):
+            assert (used / "deeper" / "file").exists()
+            assert folder.exists()
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait() == 0
+    assert not list(scratch.iterdir())
+
+
+def test_what_others_made_stays(scratch: Path) -> None:
+    others = [scratch / "fslbench-a-notes", scratch / "fslbench-a-abcdefgh.txt"]
+    for path in others:
+        path.mkdir()
+    target = scratch / "target"
+    target.mkdir()
+    (scratch / "fslbench-a-abcdefgh").symlink_to(target)
+    (scratch / "fslbench-a-12345678").write_text("a file")
+    before = sorted(scratch.iterdir())
+    with scratch_folder("a", scratch):
+        pass
+    assert sorted(scratch.iterdir()) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs another user")
+def test_what_another_user_left_stays(scratch: Path) -> None:
+    theirs = scratch / "fslbench-a-abcdefgh"
+    theirs.mkdir()
+    os.chown(theirs, 12345, 12345)
+    with scratch_folder("a", scratch):
+        assert theirs.exists()

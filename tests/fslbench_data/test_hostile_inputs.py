@@ -143,11 +143,14 @@ def test_lines_of_other_types_are_answered_again(
     assert fb.evaluate(nearest, journal=path, **OPTIONS).table.equals(table)
 
 
-def test_a_line_nested_deep(tmp_path: Path) -> None:
+def test_journals_nested_deep(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_bytes(b'{"a":1}\n' + b"[" * 100_000 + b"\n")
     with closing(Answers(path, {"a": 1}, {})) as journal:
         assert not journal.answers
+    path.write_text("[" * 100_000)
+    with pytest.raises(OutputError, match="cannot be read"):
+        Journal(tmp_path, "journal", "lock", "work")
 
 
 @pytest.mark.parametrize("key", ["of", "notes", "made"])
@@ -157,12 +160,6 @@ def test_a_journal_of_steps_of_other_types(key: str, value: Any, tmp_path: Path)
     (tmp_path / "journal").write_text(content)
     with pytest.raises(OutputError, match=r"cannot be read|differ in"):
         Journal(tmp_path, "journal", "lock", "work").begin({"a": 1})
-
-
-def test_a_journal_nested_deep(tmp_path: Path) -> None:
-    (tmp_path / "journal").write_text("[" * 100_000)
-    with pytest.raises(OutputError, match="cannot be read"):
-        Journal(tmp_path, "journal", "lock", "work")
 
 
 # ---- long and wide ------------------------------------------------------------------------------

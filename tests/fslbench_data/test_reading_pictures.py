@@ -46,8 +46,7 @@ def test_colours_that_hold_their_opacity_already(mode: str) -> None:
 
 def test_lab_is_a_colour() -> None:
     red = Image.new("RGB", (2, 2), (200, 30, 40))
-    lab = red.convert("LAB")
-    off = np.asarray(decode(_file(lab, "TIFF"))).astype(int) - np.asarray(red)
+    off = np.asarray(decode(_file(red.convert("LAB"), "TIFF"))).astype(int) - np.asarray(red)
     assert abs(off).max() <= 3
 
 
@@ -65,18 +64,15 @@ def test_whatever_the_order_of_the_bytes(mode: str, kind: str) -> None:
     assert (np.asarray(rgb(picture)) == (RAMP >> 8)[..., None]).all()
 
 
-def test_a_dark_picture_stays_dark() -> None:
+def test_floats_go_from_0_to_1_and_a_dark_picture_stays_dark() -> None:
     """Nothing is stretched to what an image happens to hold."""
+    levels = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    picture = Image.fromarray((levels / 255).astype(np.float32))
+    assert (np.asarray(decode(_file(picture, "TIFF"))) == levels[..., None]).all()
     dark = Image.fromarray((RAMP // 256).astype(np.uint16))
     assert np.asarray(decode(_file(dark))).max() == 0
     faint = Image.fromarray((RAMP / 655350).astype(np.float32))
     assert np.asarray(decode(_file(faint, "TIFF"))).max() == 26  # 25.5, to the even
-
-
-def test_floats_go_from_0_to_1() -> None:
-    levels = np.arange(256, dtype=np.uint8).reshape(16, 16)
-    picture = Image.fromarray((levels / 255).astype(np.float32))
-    assert (np.asarray(decode(_file(picture, "TIFF"))) == levels[..., None]).all()
 
 
 @pytest.mark.parametrize("value", [1.01, -0.01, np.nan, np.inf, np.int32(65536), np.int32(-1)])
@@ -86,11 +82,6 @@ def test_values_whose_white_nobody_knows_are_refused(value: Any) -> None:
     said = "mode (F outside 0 to 1|I outside 0 to 65535)"
     with pytest.raises(RefusedPictureError, match=rf"values of {said}\n(.|\n)*fix: decide"):
         decode(_file(Image.fromarray(array), "TIFF"))
-
-
-def test_a_grey_level_of_16_bits_may_be_transparent() -> None:
-    data = _file(Image.fromarray(np.array([[30000, 40000]], np.uint16)), transparency=30000)
-    assert np.asarray(decode(data))[..., 0].tolist() == [[255, 40000 >> 8]]
 
 
 @pytest.mark.parametrize("form", ["JPEG", "MPO", "PNG", "TIFF", "WEBP", "AVIF"])
@@ -108,11 +99,13 @@ def test_orientation_is_applied_as_datasets_does(form: str, orientation: int) ->
     assert decode(data, longest=24).size == ((24, 16) if orientation < 5 else (16, 24))
 
 
-def test_orientation_of_16_bits() -> None:
+def test_orientation_and_transparency_of_16_bits() -> None:
     exif = Image.Exif()
     exif[pictures.ORIENTATION] = 6  # to be turned a quarter to the right
     data = _file(Image.fromarray(RAMP[:8]), exif=exif)
     assert (np.asarray(decode(data))[..., 0] == np.rot90(RAMP[:8] >> 8, -1)).all()
+    data = _file(Image.fromarray(np.array([[30000, 40000]], np.uint16)), transparency=30000)
+    assert np.asarray(decode(data))[..., 0].tolist() == [[255, 40000 >> 8]]
 
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
@@ -130,6 +123,8 @@ def test_formats_go_by_the_content_and_start_no_program(
     for form in ("ICO", "TGA", "PCX", "PDF", "EPS"):
         with pytest.raises(SourceError, match="no image of a known format"):
             decode(_file(Image.fromarray(COLOURS), form))
+    with pytest.raises(SourceError, match=r"^No such file"):
+        decode(tmp_path / "none.png")
 
 
 def test_a_pillow_without_avif_says_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,8 +140,8 @@ def test_a_pillow_without_avif_says_what_it_reads(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("form", ["GIF", "PNG", "TIFF", "WEBP"])
 def test_of_several_frames_the_first_is_shown(form: str) -> None:
     frames = [Image.new("RGB", (5, 4), colour) for colour in ("white", "black", "red")]
-    options = {"WEBP": {"lossless": True}}.get(form, {})
-    data = _file(frames[0], form, save_all=True, append_images=frames[1:], **options)
+    more = {"lossless": True} if form == "WEBP" else {}
+    data = _file(frames[0], form, save_all=True, append_images=frames[1:], **more)
     assert decode(data).getextrema() == ((255, 255),) * 3
 
 
@@ -170,8 +165,3 @@ def test_whatever_pillow_raises_is_an_error_of_this_package(
     monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", load)
     with pytest.raises(SourceError, match=r"^picture 7 cannot be read as a picture: .+"):
         decode(_file(Image.fromarray(COLOURS)), "picture 7")
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"^No such file"):
-        decode(tmp_path / "none.png")

@@ -1,6 +1,5 @@
 """``fslbench leaderboard`` and ``review``: every format, strangers' names, and the docs page."""
 
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -12,6 +11,7 @@ from golden_commands import REGENERATE
 from results_repository import Repository
 
 from fslbench_data.cli.options import FORMATS
+from fslbench_data.files import sha256_of
 from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.render.templating import BREAK, escaped, neutral, neutral_table
 from fslbench_data.submission.merging import renamed
@@ -28,7 +28,6 @@ DIGITS = ("--dataset", "digits", *(f"--task-set={s}-5w10s7q" for s in ("open", "
 
 @pytest.fixture
 def repository(tmp_path: Path, root: Path) -> Repository:
-    """A results repository with the example."""
     made = Repository(tmp_path / "results")
     made.add_bytes((root / "examples/my_results.parquet").read_bytes())
     return made
@@ -92,7 +91,7 @@ def test_a_checkout_without_git_lfs(
     repository: Repository, results: Path, root: Path, tmp_path: Path
 ) -> None:
     for path in (results / "submissions").iterdir():
-        path.write_bytes(_pointer(path))
+        path.write_text(_pointer(path))
     result = invoke("leaderboard", "--results", str(results), *DIGITS)
     assert result.exit_code == 0
     said = result.stderr.splitlines()
@@ -107,7 +106,7 @@ def test_a_checkout_without_git_lfs(
     assert "**1 of 1 submission is a pointer of Git LFS" in result.stdout  # the other is proposed
     assert "The ranks below leave them out.**" in result.stdout
     pointer = tmp_path / "mine.parquet"
-    pointer.write_bytes(_pointer(Path(example)))
+    pointer.write_text(_pointer(Path(example)))
     result = invoke("review", str(pointer), "--results", str(root / "examples/results"))
     assert result.exit_code == 1
     assert "it is a pointer of Git LFS, not the file itself" in result.stdout
@@ -115,12 +114,9 @@ def test_a_checkout_without_git_lfs(
     assert "SHA-256 of its bytes" not in result.stdout
 
 
-def _pointer(path: Path) -> bytes:
-    content = path.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    return (
-        f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(content)}\n"
-    ).encode()
+def _pointer(path: Path) -> str:
+    size, digest = path.stat().st_size, sha256_of(path)
+    return f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {size}\n"
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -149,18 +145,8 @@ def test_hostile_names_in_markdown(
         assert text.count("octocat") >= 2
         body = text.partition("-->")[2].replace("`embedded@3.1.0`", "")  # after the signature
         body = body.replace("&#8203;", BREAK)
-        for wrong in (
-            r"@(?=\w)",  # a mention
-            r"#(?=\d)",
-            r"(?i)gh-(?=\d)",
-            r"://",
-            r"(?i)www\.",
-            r"(?<!\\)\[",
-            r"(?<!\\)<(?!!--)",
-            rf"(?<!\\)&(?!{BREAK})",
-            r"(?<!\\)`",
-        ):
-            assert not re.search(wrong, body), wrong
+        assert not re.search(r"@(?=\w)|#(?=\d)|(?i:gh-(?=\d)|www\.)|://", body)  # mentions, links
+        assert not re.search(rf"(?<!\\)([\[`]|<(?!!--)|&(?!{BREAK}))", body)
         # every row of every table has as many cells as its head
         for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
             cells = {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in table.splitlines()}
@@ -174,16 +160,11 @@ def test_neutral_texts() -> None:
         shown = neutral(text)
         assert shown != text
         assert shown.replace(BREAK, "") == text
-    assert escaped("- a") == r"\- a"
-    assert escaped("1. a") == r"1\. a"
-    assert escaped("a\nb") == "a b"
-    assert escaped("<b>") == r"\<b\>"
+    texts = ("- a", r"\- a"), ("1. a", r"1\. a"), ("a\nb", "a b"), ("<b>", r"\<b\>")
+    assert [escaped(text) for text, _ in texts] == [shown for _, shown in texts]
     assert _shown(escaped(HOSTILE)).replace(BREAK, "") == HOSTILE
     table = Table("@a", (Column("x", str),), ("@b|c",), ("@c",))
-    text = markdown([neutral_table(table)], "")
-    assert "@a" not in text
-    assert "@b" not in text
-    assert "@c" not in text
+    assert not re.search("@[abc]", markdown([neutral_table(table)], ""))
 
 
 def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root: Path) -> None:
@@ -218,11 +199,9 @@ def test_a_review_of_what_is_there_already(repository: Repository, root: Path) -
 
 
 def test_a_review_is_never_too_long(tmp_path: Path, results: Path) -> None:
-    paths = []
-    for number in range(120):
-        path = tmp_path / f"{number}.parquet"
-        path.write_bytes(f"junk {number}".encode())
-        paths.append(str(path))
+    paths = [tmp_path / f"{number}.parquet" for number in range(120)]
+    for path in paths:
+        path.write_text(f"junk {path}")
     result = invoke("review", *paths, "--results", str(results))
     assert result.exit_code == 1
     assert len(result.stdout) < 65_000

@@ -1,4 +1,4 @@
-"""What a command writes with -o: a file that is there stays, unless --overwrite is given."""
+"""The command: its start, methods chosen, and what -o never replaces."""
 
 import subprocess
 import sys
@@ -17,8 +17,6 @@ GO_ON = {"fetch", "features", "release", "results-repo", "train"}
 """Commands that fill a folder: called again they go on, and refuse what is not theirs."""
 
 QUERY = "SELECT 1 AS one"
-
-
 ENDINGS: dict[str, tuple[list[str], str, str]] = {
     "score": ([], "txt", "docx"),
     "table": ([], "tex", "json"),
@@ -106,6 +104,9 @@ def test_not_even_then_the_input(tmp_path: Path, root: Path) -> None:
         assert refused.exit_code == 2
         assert "is the submission itself" in refused.stderr
     assert mine.read_bytes() == before
+    (page := tmp_path / "index.html").write_text("precious")  # nor a page, without it
+    refused = invoke("report", mine, "-o", tmp_path)
+    assert (refused.exit_code, page.read_text()) == (2, "precious")
 
 
 @pytest.mark.slow
@@ -118,13 +119,6 @@ def test_what_is_written_into_needs_no_leave(tmp_path: Path) -> None:
         subprocess.run([*program, "-o", "/dev/stdout"], stdout=open_file, check=True)
     assert log.read_text() == "before\none\n1\n"
     assert invoke("sql", QUERY, "-o", "/dev/null").exit_code == 0
-
-
-def test_a_page_that_is_there_stays(tmp_path: Path, root: Path) -> None:
-    page = tmp_path / "index.html"
-    page.write_text("precious")
-    refused = invoke("report", root / "examples/my_results.parquet", "-o", tmp_path)
-    assert (refused.exit_code, page.read_text()) == (2, "precious")
 
 
 def test_with_a_format_other_endings_are_written(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """Running methods: what they are given, what they may return, and stopping anywhere."""
 
+import inspect
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +49,6 @@ def ncc(support: Array, query: Array, rng: np.random.Generator) -> Array:
     return np.asarray((unit(query) @ np.swapaxes(centroids, -1, -2)).argmax(axis=-1))
 
 
-def guess(support: Array, query: Array, rng: np.random.Generator) -> Array:
-    return rng.integers(0, support.shape[-3], query.shape[:-1])
-
-
 class Counted:
     """Nearest centroids, until at one call something else happens."""
 
@@ -63,7 +62,23 @@ class Counted:
         return ncc(support, query, rng)
 
 
-ALL = {"features": "pixels", "datasets": "digits"}
+ALL = {"features": "pixels", "datasets": "digits", "task_sets": "open-5w5s5q"}
+BY_COMMAND = ["--features", "pixels", "--task-set", "open-5w5s5q", "-o", "x.parquet"]
+
+
+Journaled = Callable[..., fb.Submission]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return tmp_path / "x.partial"
+
+
+@pytest.fixture
+def journaled(journal: Path) -> Journaled:
+    return lambda method, **how: fb.evaluate(
+        method, **{"name": "ncc", "journal": journal} | ALL | how
+    )
 
 
 @pytest.mark.slow
@@ -80,7 +95,7 @@ def test_a_reference_method_again(embedded: Release) -> None:
     assert found.bindings == own
 
 
-def test_one_task_or_a_batch_gives_the_same_predictions(embedded: Release) -> None:
+def test_one_task_or_a_batch_gives_the_same_predictions() -> None:
     given: list[tuple[Any, ...]] = []
 
     def look(support: Array, query: Array, rng: np.random.Generator) -> Array:
@@ -89,19 +104,20 @@ def test_one_task_or_a_batch_gives_the_same_predictions(embedded: Release) -> No
         given.append((support.shape, query.shape))
         return ncc(support, query, rng)
 
-    where = {"name": "it", "task_sets": "open-5w5s5q", **ALL}
-    one = fb.evaluate(look, embedded, **where)
+    one = fb.evaluate(look, name="it", **ALL)
     assert given == [((5, 5, 64), (25, 64))] * 31
     given.clear()
-    many = fb.evaluate(look, embedded, batch=8, **where)
+    many = fb.evaluate(look, name="it", batch=8, **ALL)
     assert given == [((8, 5, 5, 64), (8, 25, 64))] * 3 + [((7, 5, 5, 64), (7, 25, 64))]
     assert content_digest(one.table) == content_digest(many.table)
 
 
-def test_the_generator_depends_on_seed_and_task_alone(embedded: Release) -> None:
+def test_the_generator_depends_on_seed_and_task_alone() -> None:
+    def guess(support: Array, query: Array, rng: np.random.Generator) -> Array:
+        return rng.integers(0, len(support), len(query))
+
     def run(**options: Any) -> Any:
-        found = fb.evaluate(guess, embedded, task_sets="open-5w5s5q", **options, **ALL)
-        return found.table.column("predictions").to_pylist()
+        return fb.evaluate(guess, **options, **ALL).table.column("predictions").to_pylist()
 
     assert run() == run()
     assert run(max_tasks=5) == run()[:5]
@@ -128,140 +144,90 @@ class _Strange:
         (lambda n: (np.zeros(n, int), {"loss": 0.1}), "tuple of which numpy makes no array"),
     ],
 )
-def test_what_is_no_answer(answer: Any, said: str, embedded: Release) -> None:
+def test_what_is_no_answer(answer: Any, said: str) -> None:
     with pytest.raises(PredictionError) as caught:
-        fb.evaluate(lambda s, q, r: answer(25), embedded, name="x", task_sets="open-5w5s5q", **ALL)
+        fb.evaluate(lambda s, q, r: answer(25), name="x", **ALL)
     assert said in str(caught.value)
     assert caught.value.where == "x on digits/open-5w5s5q, task 0"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import sys\nsys.exit()",
-        "class m:\n    def __init__(self): raise SystemExit",
-        "def m(support, query, rng): raise SystemExit",
-    ],
-)
-def test_a_method_that_exits_is_an_error_not_silence(text: str, tmp_path: Path) -> None:
-    (tmp_path / "exits.py").write_text(text)
-    where = ["--features", "pixels", "--task-set", "open-5w5s5q", "-o", str(tmp_path / "x.parquet")]
-    result = invoke("evaluate", f"{tmp_path / 'exits.py'}:m", *where)
-    assert result.exit_code == 2
-    assert "raised SystemExit" in result.stderr
-
-
-def test_a_method_that_changes_the_folder_is_written_where_it_was_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "goes.py").write_text(
-        "import os\nimport numpy as np\n"
-        "def m(s, q, r):\n    os.chdir('elsewhere' if os.path.exists('elsewhere') else '.')\n"
-        "    return np.zeros(len(q), int)"
-    )
-    monkeypatch.chdir(tmp_path)
-    where = ["--features", "pixels", "--task-set", "open-5w5s5q", "-o", "x.parquet"]
-    assert invoke("evaluate", "goes.py:m", *where).exit_code == 0
-    assert {path.name for path in tmp_path.glob("**/x.*")} == {"x.parquet"}
-    assert (tmp_path / "x.parquet").exists()
-
-
-def test_a_method_that_raises_names_the_task_and_keeps_the_rest(
-    embedded: Release, tmp_path: Path
-) -> None:
+def test_a_method_that_raises_names_the_task_and_keeps_the_rest(journaled: Journaled) -> None:
     fragile = Counted(8, ValueError("ran out of luck"))
-    journal = tmp_path / "x.partial"
-    options = {"task_sets": "open-5w5s5q", "journal": journal, "name": "ncc", **ALL}
     with pytest.raises(MethodFailedError, match=r"ValueError: ran out of luck") as caught:
-        fb.evaluate(fragile, embedded, **options)
+        journaled(fragile)
     assert "open-5w5s5q, task 7" in str(caught.value)
     assert "in __call__" in str(caught.value)
-    found = fb.evaluate(fragile, embedded, **options)
+    found = journaled(fragile)
     assert fragile.calls == 8 + 24
-    assert content_digest(found.table) == content_digest(
-        fb.evaluate(ncc, embedded, task_sets="open-5w5s5q", **ALL).table
-    )
+    assert content_digest(found.table) == content_digest(journaled(ncc, journal=None).table)
 
 
-def test_an_error_whose_text_raises_is_named(embedded: Release) -> None:
+def test_an_error_whose_text_raises_is_named() -> None:
     class Mute(Exception):
         def __str__(self) -> str:
             raise ValueError
 
     with pytest.raises(MethodFailedError, match="the method raised Mute: its text cannot be"):
-        fb.evaluate(Counted(1, Mute()), embedded, task_sets="open-5w5s5q", **ALL)
+        fb.evaluate(Counted(1, Mute()), **ALL)
 
 
-def test_an_interrupted_run_says_what_it_keeps(embedded: Release) -> None:
+def test_an_interrupted_run_says_what_it_keeps() -> None:
     told: list[int] = []
-    stopped = Counted(6, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
-        fb.evaluate(stopped, embedded, task_sets="open-5w5s5q", on_stop=told.append, **ALL)
+        fb.evaluate(Counted(6, KeyboardInterrupt()), on_stop=told.append, **ALL)
     assert told == [5]
 
 
-def test_a_journal_of_another_run_is_not_resumed(embedded: Release, tmp_path: Path) -> None:
-    journal = tmp_path / "x.partial"
-    options = {"task_sets": "open-5w5s5q", "journal": journal, **ALL}
-    fb.evaluate(ncc, embedded, **options)
-    with pytest.raises(OutputError, match=r"another run(.|\n)*seed: 0, now 1"):
-        fb.evaluate(ncc, embedded, seed=1, **options)
-    with pytest.raises(OutputError, match="another run"):
-        fb.evaluate(ncc, embedded, run=2, **options)
+def test_a_journal_of_another_run_is_not_resumed(journaled: Journaled, journal: Path) -> None:
+    journaled(ncc)
+    for other, said in (
+        ({"seed": 1}, r"another run(.|\n)*seed: 0, now 1"),
+        ({"run": 2}, "another"),
+    ):
+        with pytest.raises(OutputError, match=said):
+            journaled(ncc, **other)
     journal.write_text("something else\n")
     with pytest.raises(OutputError, match="no journal"):
-        fb.evaluate(ncc, embedded, **options)
+        journaled(ncc)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on a file's size")
-def test_a_disk_that_is_full_names_the_journal(embedded: Release, tmp_path: Path) -> None:
+def test_a_disk_that_is_full_names_the_journal(journaled: Journaled, journal: Path) -> None:
     import resource
 
-    journal = tmp_path / "x.partial"
-    options = {"task_sets": "open-5w5s5q", "journal": journal, **ALL}
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
     try:
         with pytest.raises(OutputError, match=rf"^cannot write {journal}: "):
-            fb.evaluate(ncc, embedded, **options)
+            journaled(ncc)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    resumed = fb.evaluate(ncc, embedded, **options)
-    whole = fb.evaluate(ncc, embedded, **options | {"journal": None})
-    assert content_digest(resumed.table) == content_digest(whole.table)
+    whole = journaled(ncc, journal=None)
+    assert content_digest(journaled(ncc).table) == content_digest(whole.table)
 
 
-def test_a_journal_without_answers_never_blocks(embedded: Release, tmp_path: Path) -> None:
-    journal = tmp_path / "x.partial"
-    options = {"task_sets": "open-5w5s5q", "journal": journal, "name": "x", **ALL}
+def test_a_journal_without_answers_never_blocks(journaled: Journaled) -> None:
     with pytest.raises(MethodFailedError):
-        fb.evaluate(Counted(1, ValueError("at once")), embedded, batch=4, **options)
-    assert fb.evaluate(ncc, embedded, seed=3, **options).table.num_rows == 31
+        journaled(Counted(1, ValueError("at once")), batch=4)
+    assert journaled(ncc, seed=3).table.num_rows == 31
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbage", "head", "class"])
+DAMAGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "cut": lambda lines: [*lines[:10], lines[10][:7]],
+    "garbage": lambda lines: [*lines[:10], b"\0\0\0\n", *lines[11:]],
+    "head": lambda lines: [lines[0][:9]],
+    "class": lambda lines: [*lines[:10], re.sub(rb"\[\d", b"[9", lines[10]), *lines[11:]],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_journal_loses_only_what_is_damaged(
-    damage: str, embedded: Release, tmp_path: Path
+    damage: str, journaled: Journaled, journal: Path
 ) -> None:
-    journal = tmp_path / "x.partial"
-    options = {"task_sets": "open-5w5s5q", "journal": journal, **ALL}
-    expected = fb.evaluate(ncc, embedded, **options)
+    expected, counted = journaled(ncc), Counted()
     whole = journal.read_bytes()
-    lines = whole.splitlines(keepends=True)
-    journal.write_bytes(
-        {
-            "cut": b"".join(lines[:10]) + lines[10][:7],
-            "garbage": b"".join(lines[:10]) + b"\0\0\0\n" + b"".join(lines[11:]),
-            "head": lines[0][:9],
-            "class": b"".join(lines[:10])
-            + re.sub(rb"\[\d", b"[9", lines[10])
-            + b"".join(lines[11:]),
-        }[damage]
-    )
-    counted = Counted()
-    again = fb.evaluate(counted, embedded, name="ncc", **options)
-    assert content_digest(again.table) == content_digest(expected.table)
+    journal.write_bytes(b"".join(DAMAGES[damage](whole.splitlines(keepends=True))))
+    assert content_digest(journaled(counted).table) == content_digest(expected.table)
     assert counted.calls == (31 if damage == "head" else 22)
     assert journal.read_bytes() == whole
 
@@ -492,15 +458,14 @@ def test_numbered_pictures_come_first(pictures: tuple[Release, Path], tmp_path: 
         ({"images": True}, SpecError, r"the release holds no pictures(.|\n)*--images FOLDER"),
     ],
 )
-def test_settings_that_are_wrong(
-    options: Any, kind: type[FSLBenchError], said: str, embedded: Release
-) -> None:
+def test_settings_that_are_wrong(options: Any, kind: type[FSLBenchError], said: str) -> None:
     with pytest.raises(kind, match=said):
-        fb.evaluate(ncc, embedded, **options)
+        fb.evaluate(ncc, **options)
 
 
 METHODS = """
 from json import loads
+import sys
 import numpy as np
 
 class Centroid:
@@ -510,6 +475,13 @@ class Centroid:
 class Broken:
     def __init__(self):
         raise RuntimeError("no weights")
+
+class Exits:
+    def __init__(self):
+        sys.exit()
+
+def exits(support, query, rng):
+    raise SystemExit
 """
 
 
@@ -517,17 +489,182 @@ def test_methods_that_the_command_loads_and_those_that_it_cannot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "some_methods.py").write_text(METHODS)
+    (tmp_path / "exits_at_once.py").write_text("import sys\nsys.exit()")
     monkeypatch.chdir(tmp_path)
-    options = ["--features", "pixels", "--task-set", "open-5w5s5q", "-o", "x.parquet"]
     for method, said in (
         ("some_methods:Centroid", "wrote x.parquet"),
         ("some_methods.py:Broken", "Broken() raised RuntimeError: no weights"),
-        ("some_methods.py:predict", "one of Centroid, Broken\n"),  # none that it imports
+        ("some_methods.py:predict", "one of Centroid, Broken, Exits, exits\n"),  # none it imports
+        ("some_methods.py:Exits", "raised SystemExit"),
+        ("some_methods.py:exits", "raised SystemExit"),
+        ("exits_at_once.py:m", "raised SystemExit"),
         ("no_such_module:f", "there is no module 'no_such_module'"),
         ("some_methods", "MODULE:CALLABLE"),
     ):
-        result = invoke("evaluate", method, *options, "--overwrite")
+        result = invoke("evaluate", method, *BY_COMMAND, "--overwrite")
         assert said in result.stderr
         assert result.exit_code == (0 if "wrote" in said else 2)
     left = sorted(p.name for p in tmp_path.iterdir() if p.suffix)
-    assert left == ["some_methods.py", "x.parquet"]
+    partial = "x.parquet.partial"  # of the one that exited in a task
+    assert left == ["exits_at_once.py", "some_methods.py", "x.parquet", partial]
+
+
+def test_a_method_that_changes_the_folder_is_written_where_it_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And in the run that the command names."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "goes.py").write_text(
+        "import os\nimport numpy as np\n"
+        "def m(s, q, r):\n    os.chdir('elsewhere' if os.path.exists('elsewhere') else '.')\n"
+        "    return np.zeros(len(q), int)"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert invoke("evaluate", "goes.py:m", *BY_COMMAND, "--run", "b").exit_code == 0
+    assert {path.name for path in tmp_path.glob("**/x.*")} == {"x.parquet"}
+    table = fb.Submission.read(tmp_path / "x.parquet").to_arrow()
+    assert table.column("run").unique().to_pylist() == ["b"]
+
+
+# ---- whose line failed ---------------------------------------------------------------------------
+
+HERE = str(Path(__file__))
+
+
+def _of_the_user(support: Any, query: Any, rng: Any) -> Any:
+    raise ValueError("no")
+
+
+def _of_a_library(support: Any, query: Any, rng: Any) -> Any:
+    return np.linalg.inv(np.zeros((2, 2)))
+
+
+def _raised_by(method: Any) -> str:
+    with pytest.raises(MethodFailedError) as caught:
+        fb.evaluate(method, name="x", max_tasks=2, **ALL)  # the line that runs it
+    return caught.value.where
+
+
+@pytest.mark.parametrize(
+    ("method", "of", "offset", "library"),
+    [
+        (_of_the_user, _of_the_user, 1, ""),
+        (_of_a_library, _of_a_library, 1, "linalg.py"),
+        (shutil.copyfileobj, _raised_by, 2, "shutil.py"),  # of an adapter the line that runs it
+    ],
+)
+def test_a_failure_names_the_line_of_the_user_and_the_library_s(
+    method: Any, of: Any, offset: int, library: str
+) -> None:
+    where, _, further = _raised_by(method).partition("; raised at ")
+    line = inspect.getsourcelines(of)[1] + offset
+    assert where == f"x on digits/open-5w5s5q, task 0; {HERE}:{line}, in {of.__name__}"
+    assert library in further
+    assert bool(library) == bool(further)
+
+
+# ---- training runs of one method, each evaluated by itself ---------------------------------------
+
+
+@pytest.mark.parametrize(("said", "kept"), [(False, False), (True, True), ("resnet", None)])
+def test_what_a_method_says_of_its_training_is_kept_if_it_is_yes_or_no(
+    said: object, kept: bool | None
+) -> None:
+    (method := Counted()).trained = said
+    assert fb.evaluate(method, name="mine", max_tasks=2, **ALL).methods["mine"].trained is kept
+
+
+def test_runs_that_are_evaluated_one_by_one_are_scored_together() -> None:
+    how = {"name": "mine", **ALL}
+    runs = [
+        fb.evaluate(lambda s, q, r: r.integers(0, 5, 25), run=n, seed=n, **how) for n in range(3)
+    ]
+    score, *alone = (fb.score(some, references=False).scores[0] for some in (runs, *runs))
+    assert score.run_means == {n: one.accuracy.mean for n, one in zip("012", alone, strict=True)}
+    assert fb.merge(runs).to_arrow().column("run").unique().to_pylist() == ["0", "1", "2"]
+
+
+def test_a_method_is_inductive_if_no_run_was_not() -> None:
+    runs = [fb.evaluate(ncc, run=run, **ALL) for run in range(2)]
+    for said, both in (
+        ((True, None), True),
+        ((True, False), False),
+        ((None, False), False),
+        ((None, None), None),
+    ):
+        of_runs = [
+            replace(run, methods={"ncc": replace(run.methods["ncc"], inductive=inductive)})
+            for run, inductive in zip(runs, said, strict=True)
+        ]
+        for order in (of_runs, of_runs[::-1]):
+            assert fb.merge(order).methods["ncc"].inductive is both
+
+
+# ---- scikit-learn --------------------------------------------------------------------------------
+
+
+def _digest(method: Any, **options: Any) -> str:
+    return content_digest(fb.evaluate(method, name="it", **ALL | options).table)
+
+
+def test_an_estimator_is_cloned_for_every_task() -> None:
+    neighbors = pytest.importorskip("sklearn.neighbors", reason="needs scikit-learn")
+
+    def by_hand(support: Array, query: Array, rng: object) -> Array:
+        nearest = neighbors.KNeighborsClassifier(3)
+        nearest.fit(support.reshape(25, 64), np.arange(5).repeat(5))
+        return np.asarray(nearest.predict(query))
+
+    estimator = neighbors.KNeighborsClassifier(3)
+    assert _digest(fb.sklearn(estimator)) == _digest(by_hand)
+    assert not hasattr(estimator, "classes_")
+    assert fb.sklearn(estimator).__name__ == "KNeighborsClassifier"  # names a run
+
+
+def test_seeds_come_from_the_task_where_none_is_set() -> None:
+    ensemble = pytest.importorskip("sklearn.ensemble", reason="needs scikit-learn")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.tree import ExtraTreeClassifier
+
+    def digest(random_state: int | None, seed: int = 0) -> str:
+        tree = ExtraTreeClassifier(max_depth=3, random_state=random_state)
+        trees = ensemble.BaggingClassifier(tree, n_estimators=2, random_state=random_state)
+        return _digest(fb.sklearn(make_pipeline(trees)), seed=seed, max_tasks=3)
+
+    assert digest(None) == digest(None)
+    assert digest(None) != digest(None, seed=1)
+    assert digest(5) == digest(5, seed=1)
+    assert digest(5) != digest(None)
+
+
+def test_what_is_no_estimator() -> None:
+    class Half:
+        def fit(self, x: Array, y: Array) -> None: ...
+
+    class Whole(Half):  # no parameters, no protocol of clones: copied as it is
+        def predict(self, x: Array) -> Array:
+            return np.zeros(len(x), int)
+
+    with pytest.raises(SpecError, match=r"Whole is a class(.|\n)*call it first"):
+        fb.sklearn(Whole)
+    with pytest.raises(SpecError, match="a Half has no predict"):
+        fb.sklearn(Half())
+    assert fb.evaluate(fb.sklearn(Whole()), **ALL).table.num_rows == 31
+    with pytest.raises(MethodFailedError, match=r"shape \(2, 5, 5, 64\)"):
+        fb.evaluate(fb.sklearn(Whole()), batch=2, **ALL)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("cluster", "KMeans"), ("linear_model", "Ridge"), ("svm", "OneClassSVM")],
+)
+def test_estimators_that_are_no_classifiers(module: str, name: str) -> None:
+    """Their answers are numbers, too, and would be scored as classes."""
+    sklearn = pytest.importorskip(f"sklearn.{module}", reason="needs scikit-learn")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    estimator = getattr(sklearn, name)()
+    for given in (estimator, make_pipeline(StandardScaler(), estimator)):
+        with pytest.raises(SpecError, match=r"is no classifier, but a"):
+            fb.sklearn(given)

@@ -22,9 +22,8 @@ def guess(support: Any, query: Any, rng: np.random.Generator) -> Any:
     return rng.integers(0, len(support), len(query))
 
 
-def centroid(support: Any, query: Any, rng: np.random.Generator) -> Any:
-    distances = ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)
-    return distances.argmin(axis=1)
+def _distances(support: Any, query: Any) -> Any:
+    return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)
 
 
 def _counts(submission: Submission) -> Any:
@@ -45,14 +44,8 @@ def test_it_stops_at_the_first_conclusive_task(embedded: Release, stopped: Submi
     assert _counts(stopped).tolist() == _counts(whole)[:expected].tolist()
     (binding,) = stopped.bindings.values()
     assert (binding.tasks, binding.stopping) == (expected, Stopping("pixels/LR", 0.95))
-    batched = evaluate(
-        lambda s, q, rng: np.zeros(q.shape[:2], int),
-        embedded,
-        name="zero",
-        batch=7,
-        stop_when_conclusive=lr,
-        **ONE_SHOT,
-    )
+    zeros = {"name": "zero", "batch": 7, "stop_when_conclusive": lr, **ONE_SHOT}
+    batched = evaluate(lambda s, q, rng: np.zeros(q.shape[:2], int), embedded, **zeros)
     assert len(_counts(batched)) % 7 == 0
 
 
@@ -60,27 +53,20 @@ def test_a_run_of_few_tasks_on_a_set_that_reuses_images(embedded: Release) -> No
     """Whether it is inductive is asked of the tasks that it answered."""
 
     def farthest(support: Any, query: Any, rng: np.random.Generator) -> Any:
-        return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmax(axis=1)
+        return _distances(support, query).argmax(axis=1)
 
-    found = evaluate(
-        farthest,
-        embedded,
-        features="pixels",
-        task_sets="closed-5w5s5q",
-        stop_when_conclusive="pixels/LR",
-    )
+    how = ONE_SHOT | {"task_sets": "closed-5w5s5q", "stop_when_conclusive": "pixels/LR"}
+    found = evaluate(farthest, embedded, **how)
     assert len(_counts(found)) < 12
     assert found.methods["farthest"].inductive
 
 
 def test_a_run_that_is_never_conclusive_answers_all(embedded: Release) -> None:
-    found = evaluate(
-        centroid,
-        embedded,
-        features="pixels",
-        task_sets="open-5w10s7q",
-        stop_when_conclusive="pixels/NCC",
-    )
+    def nearest(support: Any, query: Any, rng: np.random.Generator) -> Any:
+        return _distances(support, query).argmin(axis=1)
+
+    how = ONE_SHOT | {"task_sets": "open-5w10s7q", "stop_when_conclusive": "pixels/NCC"}
+    found = evaluate(nearest, embedded, **how)
     (binding,) = found.bindings.values()
     assert binding.tasks is None
     assert binding.stopping is not None
@@ -97,12 +83,8 @@ def test_resumed_it_stops_at_the_same_task(embedded: Release, tmp_path: Path) ->
             raise RuntimeError("power")
         return guess(support, query, rng)
 
-    common = {
-        **ONE_SHOT,
-        "name": "guess",
-        "stop_when_conclusive": "pixels/LR",
-        "journal": tmp_path / "j",
-    }
+    common = {"name": "guess", "stop_when_conclusive": "pixels/LR", **ONE_SHOT}
+    common["journal"] = tmp_path / "j"
     with pytest.raises(Exception, match="power"):
         evaluate(fails, embedded, **common)
     resumed = evaluate(fails, embedded, **common)
@@ -123,16 +105,17 @@ def test_a_report_has_the_sequence_against_the_rival(stopped: Submission, tmp_pa
 
 
 def test_rivals_that_cannot_be_one(embedded: Release) -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'pixels/LR'"):
-        evaluate(guess, embedded, stop_when_conclusive="pixels/LRR", **ONE_SHOT)
-    with pytest.raises(SpecError, match="confidence level"):
-        evaluate(guess, embedded, stop_when_conclusive="pixels/LR", stop_level=1.5, **ONE_SHOT)
     other = evaluate(guess, embedded, name="x", features="pixels", task_sets="open-5w5s5q")
-    with pytest.raises(SpecError, match="x has no results on digits/open-5w1s1q"):
-        evaluate(guess, embedded, stop_when_conclusive=other, **ONE_SHOT)
-    runs = [evaluate(guess, embedded, run=run, max_tasks=5, **ONE_SHOT) for run in "12"]
-    with pytest.raises(SpecError, match="guess has several runs"):
-        evaluate(guess, embedded, name="x", stop_when_conclusive=merge(runs), **ONE_SHOT)
+    runs = merge([evaluate(guess, embedded, run=r, max_tasks=5, **ONE_SHOT) for r in "12"])
+    for rival, level, error, said in (
+        ("pixels/LRR", 0.95, UnknownNameError, "did you mean 'pixels/LR'"),
+        ("pixels/LR", 1.5, SpecError, "confidence level"),
+        (other, 0.95, SpecError, "x has no results on digits/open-5w1s1q"),
+        (runs, 0.95, SpecError, "guess has several runs"),
+    ):
+        how: Any = {"stop_when_conclusive": rival, "stop_level": level, **ONE_SHOT}
+        with pytest.raises(error, match=said):
+            evaluate(guess, embedded, name="y", **how)
 
 
 def test_it_goes_no_further_than_its_rival(embedded: Release) -> None:
@@ -166,9 +149,9 @@ def test_sets_along_which_classes_drift_are_refused(embedded: Release, tmp_path:
     rule = Stopping("efficientnet_lite0-pca128/NCC", 0.95)
     path = tmp_path / "whole.parquet"
     replace(whole, bindings={key: replace(binding, stopping=rule)}).write(path)
-    for command in (["score"], ["validate"], ["compare", "efficientnet_lite0-pca128/NCC"]):
-        found = invoke(command[0], path, *command[1:])
-        assert found.exit_code == 2, command
+    for name, *more in (["score"], ["validate"], ["compare", "efficientnet_lite0-pca128/NCC"]):
+        found = invoke(name, path, *more)
+        assert found.exit_code == 2, name
         assert "groceries/balanced-5w1s1q" in " ".join(found.output.split())
 
 

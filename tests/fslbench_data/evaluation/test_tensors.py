@@ -1,10 +1,13 @@
-"""Methods that are run on tensors: what they get, resuming, stopping, and what is refused."""
+"""Methods of PyTorch: of easyfsl, run as they are, and those that are run on tensors."""
 
+import subprocess
+import sys
 import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import printed
 
@@ -13,6 +16,7 @@ from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     CountError,
     FSLBenchWarning,
+    MethodFailedError,
     OutputError,
     PredictionError,
     SpecError,
@@ -22,6 +26,7 @@ from fslbench_data.release.release import Release
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `torch`")
 
 WHERE: Any = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
+FIVE_SHOTS: Any = WHERE | {"task_sets": "open-5w5s5q"}
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
@@ -30,12 +35,12 @@ def nearest(support: Any, query: Any, rng: object) -> Any:
     return torch.cdist(query, support.mean(dim=-2)).argmin(dim=-1)
 
 
-def _digest(**options: Any) -> str:
-    return content_digest(fb.evaluate(nearest, **{"name": "it"} | WHERE | options).table)
+def _digest(method: Any, **options: Any) -> str:
+    return content_digest(fb.evaluate(method, **{"name": "it"} | WHERE | options).table)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_one_task_or_many(device: str, embedded: Release) -> None:
+def test_one_task_or_many(device: str) -> None:
     shapes = set()
 
     def look(support: Any, query: Any, rng: object) -> Any:
@@ -44,20 +49,15 @@ def test_one_task_or_many(device: str, embedded: Release) -> None:
         assert support.device.type == query.device.type == device
         return nearest(support, query, rng)
 
-    def digest(**options: Any) -> str:
-        submission = fb.evaluate(look, embedded, name="it", device=device, **WHERE | options)
-        return content_digest(submission.table)
-
-    alone = digest()
+    alone = _digest(look, device=device)
     assert shapes == {((5, 1, 64), (5, 64))}
-    assert digest(batch=50) == alone
+    assert _digest(look, device=device, batch=50) == alone
     assert {support[0] for support, _ in shapes if len(support) == 4} == {50, 26}
 
     def of_arrays(support: Any, query: Any, rng: object) -> Any:
         return nearest(torch.from_numpy(support), torch.from_numpy(query), rng)
 
-    arrays = fb.evaluate(of_arrays, embedded, name="it", **WHERE)
-    assert content_digest(arrays.table) == alone
+    assert _digest(of_arrays) == alone
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,11 @@ def test_one_task_or_many(device: str, embedded: Release) -> None:
     ],
 )
 def test_tensors_that_are_no_answer(answer: Any, embedded: Release) -> None:
-    tasks = embedded.task_set("digits", "open-5w1s1q")
     with pytest.raises(PredictionError) as caught:
-        fb.evaluate(lambda s, q, r: answer, embedded, name="it", **WHERE)
+        _digest(lambda s, q, r: answer)
     assert caught.value.where == "it on digits/open-5w1s1q, task 0"
     with pytest.raises(CountError, match="where: it on digits/open-5w1s1q"):
-        fb.Recorder("it").add_counts(tasks, answer)
+        fb.Recorder("it").add_counts(embedded.task_set("digits", "open-5w1s1q"), answer)
 
 
 class Network(torch.nn.Module):  # type: ignore[misc]
@@ -100,40 +99,35 @@ class Holder:
         return next(iter(kept if not isinstance(kept, Network) else [kept]))(support, query)
 
 
-def _learned(network: Any, support: Any, query: Any, rng: object) -> Any:
-    return network(support, query)
-
-
 HOLDERS: dict[str, Any] = {
     "itself": lambda network: network,
     "held": Holder,
     "in a list": lambda network: Holder([network]),
     "in a mapping": lambda network: Holder({"a": network}),
     "a bound method": lambda network: Holder(network).__call__,
-    "a partial": lambda network: partial(_learned, network),
+    "a partial": lambda network: partial(lambda held, *given: held(*given), network),
 }
 
 
 @pytest.mark.parametrize("kind", HOLDERS)
-def test_networks_left_in_training_mode(kind: str, embedded: Release) -> None:
-    options: Any = {"name": "it", "device": "cpu", **WHERE}
+def test_networks_left_in_training_mode(kind: str) -> None:
     network = Network()
     with pytest.warns(FSLBenchWarning, match="it: Network was left in training mode") as said:
-        found = fb.evaluate(HOLDERS[kind](network), embedded, **options)
+        found = _digest(HOLDERS[kind](network), device="cpu")
     (told,) = (one for one in said if one.category is FSLBenchWarning)  # not of what is collected
     assert "\n" not in str(told.message)
     assert not network.training
-    assert content_digest(found.table) == _digest(device="cpu")
+    assert found == _digest(nearest, device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fb.evaluate(HOLDERS[kind](network), embedded, max_tasks=1, **options)
+        _digest(HOLDERS[kind](network), device="cpu", max_tasks=1)
 
 
-def test_settings_that_are_wrong(embedded: Release, tmp_path: Path) -> None:
+def test_settings_that_are_wrong(tmp_path: Path) -> None:
     journal = {"name": "it", "max_tasks": 1, "journal": tmp_path / "j", **WHERE}
-    fb.evaluate(nearest, embedded, device="cpu", **journal)
+    fb.evaluate(nearest, device="cpu", **journal)
     with pytest.raises(OutputError, match="device: 'cpu', now 'cpu:0'"):
-        fb.evaluate(nearest, embedded, device=torch.device("cpu", 0), **journal)
+        fb.evaluate(nearest, device=torch.device("cpu", 0), **journal)
     wrong: tuple[tuple[dict[str, Any], str], ...] = (
         ({"features": "pixels", "device": "abacus"}, "opens no device 'abacus'"),
         ({"features": "pixels", "device": 1.5}, "opens no device"),
@@ -143,7 +137,7 @@ def test_settings_that_are_wrong(embedded: Release, tmp_path: Path) -> None:
     )
     for options, said in wrong:
         with pytest.raises(SpecError, match=said):
-            fb.evaluate(nearest, embedded, **options)
+            fb.evaluate(nearest, **options)
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,4 +149,84 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = "--features pixels --dataset digits --task-set open-5w1s1q --device cpu -o x.parquet"
     printed("evaluate", "tensor_method.py:nearest", *options.split())
     written = fb.Submission.read(tmp_path / "x.parquet")
-    assert content_digest(written.table) == _digest(name="nearest", device="cpu")
+    assert content_digest(written.table) == _digest(nearest, name="nearest", device="cpu")
+
+
+# ---- easyfsl -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def methods() -> Any:
+    return pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
+
+
+def test_easyfsls_prototypical_networks(methods: Any) -> None:
+    networks = fb.easyfsl(methods.PrototypicalNetworks())
+    expected = _digest(nearest, device="cpu", **FIVE_SHOTS)
+    assert _digest(networks, **FIVE_SHOTS) == expected
+    assert _digest(networks, device="cpu", **FIVE_SHOTS) == expected
+
+
+def test_easyfsls_backbone_in_training_mode(methods: Any) -> None:
+    backbone = torch.nn.Linear(64, 8)
+    with pytest.warns(FSLBenchWarning, match="PrototypicalNetworks was left in training mode"):
+        fb.easyfsl(methods.PrototypicalNetworks(backbone))
+    assert not backbone.training
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fb.easyfsl(methods.PrototypicalNetworks(backbone).eval())
+        fb.easyfsl(methods.PrototypicalNetworks())  # without a network
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("SimpleShot", {}),
+        ("BDCSPN", {}),
+        ("Finetune", {"fine_tuning_steps": 20}),
+        ("PTMAP", {"fine_tuning_steps": 2}),
+    ],
+)
+def test_easyfsls_methods_answer_each_task_by_itself(
+    name: str, settings: dict[str, int], methods: Any
+) -> None:
+    kind, options = getattr(methods, name), {"name": "it", "device": "cpu", **FIVE_SHOTS}
+    adapted = fb.easyfsl(kind(**settings))
+    submission = fb.evaluate(adapted, max_tasks=2, **options)
+    assert submission.methods["it"].transductive == kind.is_transductive()
+    again = fb.evaluate(adapted, max_tasks=1, **options)
+    assert again.table == submission.table.slice(0, 1)  # nothing is left of the tasks before
+    assert np.mean(submission.table.column("n_correct").to_numpy()) > 18  # of 25
+
+
+def test_easyfsls_random_numbers_come_from_the_task(methods: Any) -> None:
+    class Noisy(torch.nn.Module):  # type: ignore[name-defined]
+        def forward(self, features: Any) -> Any:
+            return features + 20 * torch.randn_like(features)
+
+    noisy = fb.easyfsl(methods.SimpleShot(Noisy()))
+    before = torch.random.get_rng_state()
+    first = _digest(noisy, **FIVE_SHOTS)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert first == _digest(noisy, **FIVE_SHOTS)
+    assert first != _digest(noisy, seed=1, **FIVE_SHOTS)
+
+
+def test_what_easyfsl_cannot_answer(methods: Any, root: Path) -> None:
+    for wrong, said in ((methods.SimpleShot, "is a class"), ({}, "dict has no process_support_se")):
+        with pytest.raises(SpecError, match=said):
+            fb.easyfsl(wrong)
+    with pytest.raises(MethodFailedError, match=r"support of \(2, 5, 5, 64\)"):
+        _digest(fb.easyfsl(methods.SimpleShot()), batch=2, **FIVE_SHOTS)
+    with pytest.raises(SpecError, match="support of files"):
+        fb.easyfsl(methods.SimpleShot())([[root]], [root], np.random.default_rng(0))
+
+
+@pytest.mark.slow
+def test_the_example_of_all_three(methods: Any, root: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    script = root / "examples/outside_methods.py"
+    subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
+    report = fb.score(path)
+    assert len(report.scores) == 6
+    assert not report.signature.unbound

@@ -56,14 +56,12 @@ class World:
         self.load()
 
     def load_other(self) -> None:
-        """Load another table of the same shape."""
         load_release(f"{REPO}@{TAG}").task_set("dogs", SET[1])
 
     def fault(self, match: str, kind: str, **more: object) -> None:
         self.hub.faults.add(Fault(match, kind, **more))  # type: ignore[arg-type]
 
     def child(self, code: str, **env: str) -> subprocess.Popen[str]:
-        """A process that runs code against the server."""
         return subprocess.Popen(
             [sys.executable, "-c", code],
             env=self.hub.env(**env),
@@ -90,14 +88,8 @@ FAULTS: list[tuple[str, Act, str]] = []
 """What the fault is, the doing, and the outcome as a regular expression."""
 
 
-def fault(name: str, outcome: str) -> Callable[[Act], Act]:
-    """Add a fault to the table."""
-
-    def add(act: Act) -> Act:
-        FAULTS.append((name, act, outcome))
-        return act
-
-    return add
+def fault(name: str, outcome: str) -> Callable[[Act], None]:
+    return lambda act: FAULTS.append((name, act, outcome))
 
 
 HARMLESS: dict[str, Fault] = {
@@ -232,14 +224,14 @@ def _(w: World) -> None:
 @fault("a private release, and a token without rights", "HubNotFoundError: .* or it is private")
 def _(w: World) -> None:
     w.hub.repo(REPO).private = True
-    with _token(w, w.hub.token("eve")):
+    with patch.dict(os.environ, HF_TOKEN=w.hub.token("eve")):
         w.load()
 
 
 @fault("a gated release, and a token without access", "HubAccessError: .* is gated.*")
 def _(w: World) -> None:
     w.hub.repo(REPO).gated = True
-    with _token(w, w.hub.token("eve")):
+    with patch.dict(os.environ, HF_TOKEN=w.hub.token("eve")):
         w.load()
 
 
@@ -249,7 +241,8 @@ def _(w: World) -> None:
     home.mkdir()
     with _small_disk(home, kilobytes=64) as limit:
         (home / "hog").write_bytes(b"x" * limit)
-        run = w.child(_LIMITED.format(load=LOAD), HF_HOME=str(home), HF_HUB_CACHE=str(home / "hub"))
+        code = f"import signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n{LOAD}"
+        run = w.child(code, HF_HOME=str(home), HF_HUB_CACHE=str(home / "hub"))
         said = run.communicate()[0].splitlines()[-1]
         assert _cached_is_right(w, home / "hub")
     raise Said(said)
@@ -291,13 +284,6 @@ class Said(Exception):
     """What another process said."""
 
 
-_LIMITED = """
-import resource, signal
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-{load}
-"""
-
-
 @contextmanager
 def _small_disk(folder: Path, kilobytes: int) -> Iterator[int]:
     """A file system of a few kilobytes; gives how many bytes leave it with hardly any room."""
@@ -309,16 +295,6 @@ def _small_disk(folder: Path, kilobytes: int) -> Iterator[int]:
         yield (kilobytes - 16) * 1024
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-@contextmanager
-def _token(w: World, token: str) -> Iterator[None]:
-    before = os.environ["HF_TOKEN"]
-    os.environ["HF_TOKEN"] = token
-    try:
-        yield
-    finally:
-        os.environ["HF_TOKEN"] = before
 
 
 def _damage(w: World) -> None:
@@ -341,11 +317,12 @@ def _outcome(act: Act, world: World) -> str:
 def _cached_is_right(world: World, cache: Path) -> bool:
     """Whether every table in a cache is that of the release."""
     truth = {t.path: t.sha256 for t in world.toy.manifest.tables}
-    for snapshot in cache.glob("**/snapshots/*"):
-        for path in snapshot.rglob("*.parquet"):
-            if path.exists() and sha256_of(path) != truth[path.relative_to(snapshot).as_posix()]:
-                return False
-    return True
+    return all(
+        sha256_of(path) == truth[path.relative_to(snapshot).as_posix()]
+        for snapshot in cache.glob("**/snapshots/*")
+        for path in snapshot.rglob("*.parquet")
+        if path.exists()
+    )
 
 
 SLOW = ("two processes", "a process is killed", "a full disk")

@@ -30,16 +30,10 @@ FELL_BACK = r"xet, the Hub's storage of large files, fails: .*; files go by HTTP
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release with pictures."""
     pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-    return build_pictures(
-        tmp_path_factory.mktemp("pictures"),
-        6,
-        suites=("open",),
-        protocols=("2w1s1q",),
-        pictures="files",
-        options=ABOUT | {"redistribution": "images"},
-    )
+    how: Any = {"suites": ("open",), "protocols": ("2w1s1q",), "pictures": "files"}
+    about = ABOUT | {"redistribution": "images"}
+    return build_pictures(tmp_path_factory.mktemp("pictures"), 6, **how, options=about)
 
 
 def _check_picture(rows: Any) -> None:
@@ -123,7 +117,6 @@ def test_what_fails_by_http_too_is_told_as_ever(
 
 
 def _upload(token: str | None) -> None:
-    """Commit a file with a token, or with the one that is set."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
     def commit() -> object:
@@ -143,10 +136,8 @@ def test_an_upload_falls_back(broken: HubServer) -> None:
 def test_what_xet_raises_is_an_error_of_this_package(broken: HubServer) -> None:
     from huggingface_hub import hf_hub_download
 
-    with (
-        pytest.raises(HubXetError, match=r"fails: .*401 Unauthorized") as caught,
-        hub_errors("fetching it", "org/toy"),
-    ):
+    said = r"fails: .*401 Unauthorized"
+    with pytest.raises(HubXetError, match=said) as caught, hub_errors("fetching it", "org/toy"):
         hf_hub_download("org/toy", TABLE, repo_type="dataset")
     assert caught.value.where == "org/toy, fetching it"
     assert "HF_HUB_DISABLE_XET=1" in caught.value.fix

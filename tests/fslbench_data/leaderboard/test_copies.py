@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from fslbench_data.leaderboard.tables import (
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 
+Pair, Put = tuple[str, str, Path], Callable[..., None]
 LATER, EARLIER = "2026-06-01T00:00:00Z", "2001-01-01T00:00:00Z"
 
 
@@ -45,16 +47,25 @@ def _copies(folder: Path, submission: Submission, many: int) -> list[str]:
 
 
 @pytest.fixture
-def pair(tmp_path: Path, newer: Release) -> tuple[str, str, Path]:
+def pair(tmp_path: Path, newer: Release) -> Pair:
     """Names of a copy and of the honest file, the copy's being the smaller; where they lie."""
     copy, *_, honest = _copies(tmp_path / "made", answers(newer, {KEY: random_counts(newer)}), 3)
     assert copy < honest
     return copy, honest, tmp_path / "made"
 
 
-def _put(name: str, source: Path, target: Repository) -> None:
-    (target.folder / name).parent.mkdir(exist_ok=True)  # git takes empty folders away
-    (target.folder / name).write_bytes((source / name).read_bytes())
+@pytest.fixture
+def put(pair: Pair, repository: Repository) -> Put:
+    """Puts files of the pair into the repository, or another, and commits them if there is git."""
+
+    def put(*names: str, git: Checkout | None = None, date: str = LATER) -> None:
+        for name in names:
+            (repository.folder / name).parent.mkdir(exist_ok=True)  # git takes empty folders away
+            (repository.folder / name).write_bytes((pair[2] / name).read_bytes())
+        if git is not None:
+            git.commit("some", date)
+
+    return put
 
 
 def _from(found: Leaderboard) -> list[tuple[str, ...]]:
@@ -63,12 +74,11 @@ def _from(found: Leaderboard) -> list[tuple[str, ...]]:
 
 
 def test_without_a_history_no_file_is_thrown_out(
-    repository: Repository, newer: Release, pair: tuple[str, str, Path]
+    repository: Repository, newer: Release, pair: Pair, put: Put
 ) -> None:
-    copy, honest, made = pair
+    copy, honest, _ = pair
     repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "other"))
-    for name in (copy, honest):
-        _put(name, made, repository)
+    put(copy, honest)
     found = leaderboard(repository.files, [newer])
     assert found.rejected == ()
     digests = (copy[12:76], honest[12:76])
@@ -89,16 +99,16 @@ def test_without_a_history_no_file_is_thrown_out(
 @needs_git
 @pytest.mark.parametrize("honest_first", [True, False])
 def test_with_a_history_the_first_one_stays(
-    repository: Repository, newer: Release, pair: tuple[str, str, Path], honest_first: bool
+    repository: Repository, newer: Release, pair: Pair, put: Put, honest_first: bool
 ) -> None:
-    """Commits are counted; the dates that they claim are of no matter."""
-    copy, honest, made = pair
-    first, second = (honest, copy) if honest_first else (copy, honest)
-    checkout = Checkout(repository.folder)
-    _put(first, made, repository)
-    checkout.commit("first", LATER)
-    _put(second, made, repository)
-    checkout.commit("second", EARLIER)
+    """Commits are counted; the dates that they claim are of no matter, nor what git is set to:
+    that root commits are not shown, or an order of files that is not there."""
+    first, second = sorted(pair[:2], reverse=honest_first)
+    put(first)
+    checkout = Checkout(repository.folder)  # whose first commit has the file
+    put(second, git=checkout, date=EARLIER)
+    for setting, value in (("log.showRoot", "false"), ("diff.orderFile", "nowhere")):
+        checkout.git("config", setting, value)
     found = leaderboard(repository.files, [newer])
     assert _from(found) == [(first[12:76],)]
     (refused,) = found.rejected
@@ -106,47 +116,26 @@ def test_with_a_history_the_first_one_stays(
 
 
 @needs_git
-def test_what_git_is_set_to_changes_nothing(
-    repository: Repository, newer: Release, pair: tuple[str, str, Path]
-) -> None:
-    """Neither that root commits are not shown, nor an order of files that is not there."""
-    copy, honest, made = pair
-    _put(honest, made, repository)
-    checkout = Checkout(repository.folder)  # whose first commit has the honest file
-    _put(copy, made, repository)
-    checkout.commit("second")
-    checkout.git("config", "log.showRoot", "false")
-    checkout.git("config", "diff.orderFile", "nowhere")
-    found = leaderboard(repository.files, [newer])
-    assert _from(found) == [(honest[12:76],)]
-    assert [refused.name for refused in found.rejected] == [copy]
-
-
-@needs_git
-def test_a_branch_comes_with_its_merge(
-    repository: Repository, newer: Release, pair: tuple[str, str, Path]
-) -> None:
-    copy, honest, made = pair
+def test_a_branch_comes_with_its_merge(repository: Repository, pair: Pair, put: Put) -> None:
+    copy, honest, _ = pair
     checkout = Checkout(repository.folder)
     checkout.git("checkout", "--quiet", "-b", "theirs")
-    _put(copy, made, repository)
-    checkout.commit("written long ago", EARLIER)
+    put(copy, git=checkout, date=EARLIER)
     checkout.git("checkout", "--quiet", "main")
-    _put(honest, made, repository)
-    checkout.commit("honest", LATER)
+    put(honest, git=checkout)
     checkout.git("merge", "--quiet", "--no-ff", "--no-edit", "theirs", date=EARLIER)
-    assert _from(leaderboard(repository.files, [newer])) == [(honest[12:76],)]
+    came = repository.files.came([copy, honest])
+    assert came[honest] < came[copy]
 
 
 @needs_git
 def test_what_no_commit_tells_apart_stands_together(
-    repository: Repository, newer: Release, pair: tuple[str, str, Path], tmp_path: Path
+    repository: Repository, newer: Release, pair: Pair, put: Put, tmp_path: Path
 ) -> None:
-    copy, honest, made = pair
+    copy, honest, _ = pair
     checkout = Checkout(repository.folder)
-    _put(honest, made, repository)
-    checkout.commit("honest")
-    _put(copy, made, repository)
+    put(honest, git=checkout)
+    put(copy)
     assert _from(leaderboard(repository.files, [newer])) == [(honest[12:76],)]  # not committed
     checkout.commit("copy")
     shallow = tmp_path / "shallow"
@@ -155,42 +144,33 @@ def test_what_no_commit_tells_apart_stands_together(
     assert _from(found) == [(copy[12:76], honest[12:76])]
     assert found.rejected == ()
     # a folder below a checkout has no history of its own
-    below = Repository(repository.folder / "below")
-    for name in (copy, honest):
-        _put(name, made, below)
+    (repository.folder / "below").mkdir()
+    (repository.folder / "submissions").rename(repository.folder / "below/submissions")
     checkout.commit("below")
-    assert below.files.came([copy, honest]) == {}
+    assert FolderFiles(repository.folder / "below").came([copy, honest]) == {}
 
 
-def test_on_the_hub_the_first_commitrandom_counts(
-    hub: HubServer, newer: Release, pair: tuple[str, str, Path]
+def test_on_the_hub_the_first_commit_counts(
+    hub: HubServer, newer: Release, pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """However many parts the files are asked for in."""
     copy, honest, made = pair
     hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["embedded"]'})
     for name in (honest, copy):
         hub.commit("org/results", {name: (made / name).read_bytes()})
-    files = HubResults.open(HubAddress("org/results"))
-    came = files.came([copy, honest])
-    assert came[honest] < came[copy]
-    found = leaderboard(files, [newer])
-    assert _from(found) == [(honest[12:76],)]
-    assert [each.name for each in found.rejected] == [copy]
-
-
-def test_many_files_on_the_hub_are_asked_for_in_parts(
-    hub: HubServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = [f"submissions/{i:064x}.parquet" for i in range(5)]
-    hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["embedded"]'})
-    for name in reversed(names):
+    more = [f"submissions/{i:064x}.parquet" for i in range(3)]
+    for name in reversed(more):
         hub.commit("org/results", {name: name.encode()})
     monkeypatch.setattr("fslbench_data.leaderboard.repository._FILES_AT_ONCE", 2)
-    came = HubResults.open(HubAddress("org/results")).came(names)
-    assert sorted(names, key=came.__getitem__) == names[::-1]
+    files = HubResults.open(HubAddress("org/results"))
+    came = files.came(sorted([copy, honest, *more]))
+    assert sorted(came, key=came.__getitem__) == [honest, copy, *more[::-1]]
+    found = leaderboard(files, [newer])
+    assert _from(found) == [(honest[12:76],)]
+    assert copy in [each.name for each in found.rejected]
 
 
 def _given(patch: pytest.MonkeyPatch, came: Mapping[str, int]) -> None:
-    """Give folders a history that a test makes up."""
     patch.setattr(FolderFiles, "came", lambda _, names: {n: came[n] for n in names if n in came})
 
 
@@ -224,9 +204,7 @@ def test_of_equal_means_the_first_to_come_leads(
     assert found.signature != other.signature
 
 
-def test_a_review_of_copies(
-    repository: Repository, newer: Release, pair: tuple[str, str, Path]
-) -> None:
+def test_a_review_of_copies(repository: Repository, newer: Release, pair: Pair) -> None:
     """Two in one proposal: nothing tells which is the first."""
     copy, honest, made = pair
     text = review_text(review(FolderFiles(made), [copy, honest], repository.files, [newer]))

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 from biased_release import write_biased
 from commands import invoke
-from msgspec.structs import replace
+from flood import fill, measured
+from hub_server import HubServer
 from results_repository import KEY, Repository, answers, random_counts
 from toy_release import toy_release
 
@@ -18,6 +19,7 @@ from fslbench_data.leaderboard.page import leaderboard_page, sentences, suites_o
 from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.leaderboard.tables import leaderboard_csv, leaderboard_tables
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
 
@@ -32,9 +34,8 @@ def _methods(found: Leaderboard) -> dict[str, dict[str, list[str]]]:
 
 
 def test_the_embedded_release_s_references_stand_beside(
-    repository: Repository, root: object, embedded: Release
+    repository: Repository, example: Submission, embedded: Release
 ) -> None:
-    example = Submission.read(f"{root}/examples/my_results.parquet")
     name = repository.add(example)
     found = leaderboard(repository.files, [embedded], datasets="digits", title="T")
     (board,) = found.boards
@@ -149,3 +150,116 @@ def test_nothing_yet(repository: Repository, newer: Release) -> None:
     assert said == ["submission 1 of 1", KEY]
     with pytest.raises(ResultsError, match="no release"):
         leaderboard(repository.files, [])
+
+
+# ---- many submissions at once, half of them spoilt -----------------------------------------------
+
+
+HELD = """
+import gc, json, sys, tracemalloc
+import pyarrow as pa
+from fslbench_data.leaderboard.leaderboard import check_submission
+from fslbench_data.leaderboard.repository import FolderFiles
+from fslbench_data.leaderboard.repository import list_submissions
+from fslbench_data.release.release import load_release
+
+files, releases = FolderFiles(sys.argv[1]), [load_release()]
+names = list_submissions(files)[0]
+check_submission(files, names[0], releases)  # what is made once
+gc.collect()
+tracemalloc.start()
+before = pa.total_allocated_bytes()
+kept = [check_submission(files, name, releases) for name in names]
+gc.collect()
+held = tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes() - before
+print(json.dumps({"accepted": [type(one).__name__ for one in kept], "held": held}))
+"""
+"""Prints how many bytes submissions take once they are checked."""
+
+
+@pytest.mark.slow
+def test_a_flood(repository: Repository, embedded: Release) -> None:
+    fill(repository, embedded, good=8, hostile=8)
+    found = leaderboard(repository.files, [embedded], datasets="digits")
+    board = found.boards[0]
+    scored = len(board.submissions)
+    assert [row.method for row in board.sets[0].rows() if row.method == "good"] == ["good"]
+    labels = [row.method for row in board.sets[0].rows()]
+    assert len(set(labels)) == len(labels)
+    assert scored + len(found.rejected) == 16
+    assert scored >= 8
+    assert found.rejected
+    # three reference methods answer each of these sets and five others, two the episodes
+    assert {len(each) for each in board.sets} == {2, 3, 3 + scored}
+
+
+@pytest.mark.slow
+def test_of_a_submission_only_its_counts_are_held(
+    repository: Repository, embedded: Release
+) -> None:
+    """Ten thousand fit into memory; with their tables they would not."""
+    fill(repository, embedded, good=8, hostile=0)
+    found = measured(repository.folder, HELD)
+    assert found["accepted"] == ["Accepted"] * 8
+    assert 0 < found["held"] / 8 < 10_000, found["held"]
+
+
+# ---- on the Hub: as of a checkout, and no more is fetched ----------------------------------------
+
+
+REPO = "org/results"
+BOARD = 'title = "T"\nreleases = ["org/toy@v2.0.0"]\n'
+
+
+@pytest.fixture
+def full(
+    hub: HubServer, repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
+) -> tuple[HubServer, Repository]:
+    """A Hub with a release and submissions to it, too many for one by one; and in a folder."""
+    monkeypatch.setattr("fslbench_data.leaderboard.repository._ONE_BY_ONE", 4)
+    hub.create_repo("org/toy", files=Path(newer.files.where))
+    hub.tag("org/toy", "v2.0.0")
+    (repository.folder / "leaderboard.toml").write_text(BOARD)
+    for number in range(4):
+        repository.add(answers(newer, {KEY: random_counts(newer, seed=number)}, f"m {number}"))
+    (repository.folder / "draft.parquet").unlink()
+    hub.create_repo(REPO, files=repository.folder)
+    return hub, repository
+
+
+@pytest.mark.slow
+def test_as_of_a_checkout(full: tuple[HubServer, Repository]) -> None:
+    hub, repository = full
+    for form in ("table", "json"):
+        of_hub = invoke("leaderboard", "--results", REPO, "--format", form)
+        of_folder = invoke("leaderboard", "--results", repository.folder, "--format", form)
+        assert of_hub.exit_code == 0, of_hub.output
+        assert of_hub.output == of_folder.output
+    content = json.loads(of_hub.stdout)
+    (board,) = content["boards"]
+    assert [len(each["rows"]) for each in board["sets"]] == [4]
+    assert hub.sha("org/toy")[:12] in content["signature"]["text"]
+    hub.requests.clear()
+    assert invoke("leaderboard", "--results", REPO, "--check").exit_code == 0
+    assert not hub.seen(r"/cdn/", "GET")  # all of it lies in the cache
+
+
+@pytest.mark.slow
+def test_bad_ones_are_refused_and_large_ones_not_fetched(full: tuple[HubServer, object]) -> None:
+    hub, _ = full
+    large = bytes(LIMITS.file_bytes + 1)
+    digest = hashlib.sha256(large).hexdigest()
+    odd = ["submissions/[a-z]*.parquet", f"submissions/deeper/{'1' * 64}.parquet"]
+    wrong = f"submissions/{'0' * 64}.parquet"
+    added = {f"submissions/{digest}.parquet": large, wrong: b"junk"}
+    hub.commit(REPO, added | dict.fromkeys(odd, b"junk"))
+    hub.requests.clear()
+    found = json.loads(invoke("leaderboard", "--results", REPO, "--format", "json").stdout)
+    assert [len(each["rows"]) for each in found["boards"][0]["sets"]] == [4]
+    said = {each["name"]: each["what"] for each in found["refused"]}
+    assert said.pop(wrong) == "its name is not the SHA-256 of its bytes"
+    assert f"{len(large):,} bytes" in said.pop(f"submissions/{digest}.parquet")
+    assert not said
+    assert sorted(each["name"] for each in found["ignored"]) == odd
+    assert not hub.seen(digest)
+    assert invoke("leaderboard", "--results", REPO, "--check").exit_code == 1

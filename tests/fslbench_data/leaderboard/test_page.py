@@ -8,16 +8,10 @@ import numpy as np
 import pytest
 from commands import invoke, printed
 from elements import Elements
-from results_repository import Repository, answers
+from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
-from fslbench_data.leaderboard.page import (
-    MARKS,
-    leaderboard_page,
-    mark,
-    sentences,
-    suites_of,
-)
+from fslbench_data.leaderboard.page import MARKS, leaderboard_page, mark, sentences, suites_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
@@ -31,14 +25,14 @@ def ranking(repository: Repository, newer: Release) -> Leaderboard:
     rng = np.random.default_rng(0)
     counts = {
         key: rng.integers(1, 5, newer.task_set_info(*key.split("/")).n_tasks)
-        for key in ("cats/open-2w1s2q", "cats/closed-2w1s2q", "dogs/open-2w1s2q")
+        for key in (KEY, "cats/closed-2w1s2q", "dogs/open-2w1s2q")
     }
-    cats = counts["cats/open-2w1s2q"]
-    noise = np.tile([0, 1], len(cats))[: len(cats)]
+    cats = counts[KEY]
+    noise = np.arange(len(cats)) % 2
     repository.add(answers(newer, counts, "A", transductive=True))
-    repository.add(answers(newer, {"cats/open-2w1s2q": cats - 1 * (cats > 1) * noise}, "B"))
-    repository.add(answers(newer, {"cats/open-2w1s2q": np.zeros(len(cats), int) + noise}, "worst"))
-    repository.add(answers(newer, {"cats/open-2w1s2q": cats[:6]}, "part", prefix=True))
+    repository.add(answers(newer, {KEY: cats - 1 * (cats > 1) * noise}, "B"))
+    repository.add(answers(newer, {KEY: noise}, "worst"))
+    repository.add(answers(newer, {KEY: cats[:6]}, "part", prefix=True))
     return leaderboard(repository.files, (newer,), title=f"T {HOSTILE}")
 
 
@@ -47,7 +41,7 @@ def test_it_opens_on_the_table_and_then_says_which_could_be_best(ranking: Leader
     page = leaderboard_page(ranking)
     open_suite = next(s for s in suites_of(ranking.boards[0]) if s.suite == "open")
     cats, dogs = sentences(open_suite)
-    standing = next(s for s in ranking.boards[0].sets if str(s.scored) == "cats/open-2w1s2q")
+    standing = next(s for s in ranking.boards[0].sets if str(s.scored) == KEY)
     possible = {row.method for row in standing.rows() if row.intervals["open"].could_be_best}
     assert "worst" not in possible
     assert "part" not in possible
@@ -64,11 +58,10 @@ def test_it_opens_on_the_table_and_then_says_which_could_be_best(ranking: Leader
 
 def test_a_sentence_names_three_methods(repository: Repository, newer: Release) -> None:
     rng = np.random.default_rng(0)
-    tasks = newer.task_set_info("cats", "open-2w1s2q").n_tasks
+    tasks = np.arange(newer.task_set_info(*KEY.split("/")).n_tasks)
     for name in "abcde":
-        counts = rng.permutation(np.arange(tasks) % 4 + 1)
-        repository.add(answers(newer, {"cats/open-2w1s2q": counts}, name))
-    repository.add(answers(newer, {"cats/open-2w1s2q": np.arange(tasks) % 2}, "worst"))
+        repository.add(answers(newer, {KEY: rng.permutation(tasks % 4 + 1)}, name))
+    repository.add(answers(newer, {KEY: tasks % 2}, "worst"))
     (board,) = leaderboard(repository.files, (newer,)).boards
     (line,) = sentences(next(s for s in suites_of(board) if s.suite == "open"))
     assert re.search(r"new images (\w, ){2}\w and 2 more \(5 of 6 methods\)", line)
@@ -148,8 +141,7 @@ def test_two_releases_are_told_apart(
     repository: Repository, newer: Release, older: Release
 ) -> None:
     for release in (newer, older):
-        counts = np.arange(release.task_set_info("cats", "open-2w1s2q").n_tasks) % 4
-        repository.add(answers(release, {"cats/open-2w1s2q": counts}, f"of {release}"))
+        repository.add(answers(release, {KEY: random_counts(release)}, f"of {release}"))
     text = leaderboard_page(leaderboard(repository.files, (newer, older)))
     for release in ("toy@2.0.0", "toy@1.0.0"):
         assert f"<h3>{release}, open: no image in two tasks</h3>" in text

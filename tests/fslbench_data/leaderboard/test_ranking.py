@@ -1,11 +1,13 @@
-"""One task set's table: against the statistics it is made of, and its order."""
+"""One task set's table: its statistics and order, names alike, and results of two methods."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from class_aware_interval import class_aware_interval
-from msgspec.structs import replace
+from results_repository import Repository
 from scipy.stats import t, ttest_rel
 
 from analysis_sql.class_aware.design import ClassDesign
@@ -14,7 +16,20 @@ from analysis_sql.intervals.intervals import interval
 from analysis_sql.ranking.multiple_comparisons import ahead_p, could_be_best, lead
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
-from fslbench_data.leaderboard.standing import Entry, Result, Standing, ranked
+from fslbench_data.leaderboard.leaderboard import leaderboard, unique_labels
+from fslbench_data.leaderboard.review import review, review_text
+from fslbench_data.leaderboard.standing import (
+    REFERENCE,
+    Entry,
+    Result,
+    Standing,
+    duplicates,
+    ranked,
+)
+from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
+from fslbench_data.release.release import Release
+from fslbench_data.submission.merging import renamed
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 
 T = 40
@@ -237,3 +252,117 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(
     entries += [replace(_entry("a", counts[8]), came=3)]
     entries += [replace(_entry("p20", counts[0][:20]), came=0)]
     assert _with_class_aware_intervals(_standing(entries)) == {"a", "p20", "p34"}
+
+
+# ---- names that several have, and names that imitate others --------------------------------------
+
+
+A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
+
+
+@pytest.mark.parametrize(
+    ("methods", "taken", "labels"),
+    [
+        ([("P", A), ("P", B)], [], ["P (1a2b3c4d)", "P (99887766)"]),
+        # as many digits as tell them apart
+        (
+            [("P", A), ("P", C), ("P", B)],
+            [],
+            [f"P ({A[:16]})", f"P ({C[:16]})", "P (99887766)"],
+        ),
+        # other case, a ligature, letters of full width; a reference keeps its name
+        (
+            [("Proﬁt", A), ("profit", B), ("ＮＣＣ", C)],
+            ["NCC"],
+            ["Proﬁt (1a2b3c4d)", "profit (99887766)", "ＮＣＣ (1a2b3c4d)"],
+        ),
+        ([("a", A), ("A", A)], [], ["a (1a2b3c4d)", "A (1a2b3c4d)"]),
+        # a name that imitates a label
+        (
+            [("P", A), ("P", B), ("P (1a2b3c4d)", C)],
+            [],
+            [f"P ({A[:16]})", "P (99887766)", "P (1a2b3c4d) (1a2b3c4d)"],
+        ),
+    ],
+)
+def test_names_that_are_shared_get_digits(
+    methods: list[tuple[str, str]], taken: list[str], labels: list[str]
+) -> None:
+    assert unique_labels(methods, taken) == labels
+
+
+CYRILLIC = "\u0440\u0456\u0445\u0435ls/NCC"
+OTHERS = ["PIXELS/ncc", "pixels / NCC", "pixels_NCC", "pixelsNCC", "(pixels/NCC)"]
+
+
+@pytest.mark.parametrize("name", [CYRILLIC, *OTHERS])
+def test_names_that_imitate_a_reference(name: str) -> None:
+    assert unique_labels([(name, A)], ["pixels/NCC"]) == [f"{name} (1a2b3c4d)"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("pixels/NCC2", "pixels/NCC"),
+        ("ViT-B/16", "ViT-B/32"),
+        ("alpha=1.0", "alpha=10"),
+        ("ProtoNet*", "ProtoNet"),
+        ("Pr\u00f6t\u00f6N\u00e9t 5x1", "ProtoNet"),
+        ("!!", "??"),
+    ],
+)
+def test_honest_names_stay(one: str, other: str) -> None:
+    assert unique_labels([(one, A), (other, B)], []) == [one, other]
+    assert unique_labels([(one, A)], [other]) == [one]
+
+
+def test_thousands_of_one_name_and_of_imitations() -> None:
+    many = [("P", f"{i:064x}") for i in range(2_000)]  # alike in all but the last digits
+    taken = [f"P ({A[:n]})" for n in (8, 16, 32, 64)]
+    assert len({*unique_labels([*many, ("P", A)], taken)}) == 2_001
+
+
+# ---- results that two methods have ---------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_copy_under_another_name(
+    repository: Repository, example: Submission, embedded: Release, tmp_path: Path
+) -> None:
+    theirs = repository.add(example)
+    copy = repository.add(renamed(example, {"pixels/Ridge": "mine/Better"}))
+    found = leaderboard(repository.files, [embedded], datasets="digits")
+    assert found.rejected == ()
+    ours, others = (f"{name[12:20]}" for name in (copy, theirs))
+    note = f"Identical on every task: mine/Better ({ours}) and pixels/Ridge ({others})."
+    for each, (table, _) in zip(found.boards[0].sets, leaderboard_tables(found), strict=True):
+        answered = each.scored.task_set.partition("-")[0] in ("open", "closed")
+        assert duplicates_text(each) == [note] * answered
+        assert (table.notes[-1] == note) is answered
+    proposal = Repository(tmp_path / "proposal")
+    (repository.folder / copy).rename(proposal.folder / copy)
+    text = review_text(review(proposal.files, [copy], repository.files, [embedded]))
+    assert text.count("is identical on every task to") == 1
+    said = f"mine/Better ({ours}) is identical on every task to pixels/Ridge ({others}): digits"
+    assert said in text
+    assert text.partition(said)[2].partition("\n")[0].count(", ") == 5  # all six sets
+
+
+def test_what_is_the_same_by_itself_is_not_told() -> None:
+    def sent(counts: list[int], label: str, source: str | None = None, runs: int = 1) -> Entry:
+        return replace(_entry(label, counts, runs=runs), source=source or label)
+
+    few = [UNIT] * (T - 4) + [UNIT - 1] * 4
+    for counts in ([UNIT] * T, [0] * T, few):
+        assert duplicates([sent(counts, label) for label in "ab"]) == ()
+    ((one, other),) = duplicates([sent([UNIT] * (T - 5) + [UNIT - 1] * 5, x) for x in "ab"])
+    assert (one.label, other.label) == ("a", "b")
+    half = [12] * T
+    apart = [sent(counts, "x") for counts in (half, [*half[1:], 13], half[1:])]
+    assert duplicates(apart) == ()
+    references = [sent(half, label, REFERENCE) for label in ("NCC", "MatchingNet")]
+    assert duplicates(references) == ()
+    ((*group,),) = duplicates([*references, sent(half, "mine", "f" * 64)])
+    assert [entry.label for entry in group] == ["NCC", "MatchingNet", "mine"]
+    # the same counts out of more queries
+    assert duplicates([sent(half, "a"), sent(half, "b", runs=2)]) == ()

@@ -1,15 +1,23 @@
-"""What a proposal would bring, next to what is there already."""
+"""Proposing results, and what a proposal would bring, next to what is there already."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import Result
+from commands import invoke
+from hub_server import HubServer
+from recorded import recorded_sets
 from results_repository import KEY, Repository, answers, random_counts
 
+import fslbench_data as fb
+from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError, UnboundError
 from fslbench_data.leaderboard import review as module
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.review import review, review_text
+from fslbench_data.leaderboard.review import prepare, propose, review, review_text
 from fslbench_data.release.release import Release
+from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 
 
@@ -19,10 +27,7 @@ def proposal(tmp_path: Path) -> Repository:
 
 
 def test_the_rows_are_those_of_the_leaderboard_afterwards(
-    repository: Repository,
-    proposal: Repository,
-    newer: Release,
-    older: Release,
+    repository: Repository, proposal: Repository, newer: Release, older: Release
 ) -> None:
     repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs"))
     repository.add(answers(older, {KEY: random_counts(older, seed=2)}, "older"))
@@ -44,8 +49,10 @@ def test_the_rows_are_those_of_the_leaderboard_afterwards(
     assert "| 1 of 2 | 100.00 on every task | leader | mine | yes | yes |" in text
 
 
-def test_the_next_may_be_identical(repository: Repository, tmp_path: Path, newer: Release) -> None:
-    proposal, counts = Repository(tmp_path / "proposed"), {KEY: random_counts(newer)}
+def test_the_next_may_be_identical(
+    repository: Repository, proposal: Repository, newer: Release
+) -> None:
+    counts = {KEY: random_counts(newer)}
     names = [proposal.add(answers(newer, counts, method)) for method in ("a", "b")]
     text = review_text(review(proposal.files, names, repository.files, [newer]))
     assert f"a would lead {KEY}. Next is b, identical on every task." in text
@@ -72,10 +79,7 @@ def test_nothing_proposed(repository: Repository, proposal: Repository, newer: R
 
 @pytest.mark.slow
 def test_at_most_a_comment(
-    repository: Repository,
-    proposal: Repository,
-    newer: Release,
-    monkeypatch: pytest.MonkeyPatch,
+    repository: Repository, proposal: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = random_counts(newer)
     names = [proposal.add(answers(newer, {KEY: counts}, f"m{i} {'#' * 150}")) for i in range(12)]
@@ -85,3 +89,133 @@ def test_at_most_a_comment(
     assert len(cut) < 5200 < len(whole)
     assert cut.startswith(whole[:1000])
     assert "The rest is left out here" in cut
+
+
+# ---- proposing results ---------------------------------------------------------------------------
+
+
+BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
+
+
+@pytest.fixture
+def results(hub: HubServer, toy: Release) -> HubServer:
+    hub.create_repo("org/toy", files=Path(toy.files.where))
+    hub.tag("org/toy", "v1.0.0")
+    hub.create_repo("org/results", files={"leaderboard.toml": BOARD})
+    return hub
+
+
+@pytest.fixture
+def answered(toy: Release, tmp_path: Path) -> Path:
+    """Two methods' counts on the open and the closed set of cats."""
+    counts = {"cats/open-2w1s2q": [4, 3, 2, 4], "cats/closed-2w1s2q": [4, 3, 2, 4, 1]}
+    backwards = {key: values[::-1] for key, values in counts.items()}
+    mine = recorded_sets(toy, counts, description="Ours.")
+    path = tmp_path / "answers.parquet"
+    merge([mine, recorded_sets(toy, backwards, "other")]).write(path)
+    return path
+
+
+def _submit(file: Path) -> Result:
+    return invoke("submit", file, "--to", "org/results")
+
+
+def _proposed(results: HubServer, folder: Path) -> tuple[str, Path]:
+    """Return the path of the file in the first pull request, and where a copy of it lies."""
+    (path,) = [f for f in results.files("org/results", "refs/pr/1") if f.endswith(".parquet")]
+    copy = folder / "found.parquet"
+    copy.write_bytes(results.read("org/results", path, "refs/pr/1"))
+    assert path == f"submissions/{hashlib.sha256(copy.read_bytes()).hexdigest()}.parquet"
+    return path, copy
+
+
+def test_a_submission_becomes_a_pull_request_named_by_its_content(
+    results: HubServer, answered: Path
+) -> None:
+    said = _submit(answered)
+    assert said.exit_code == 0, said.output
+    assert said.stdout.strip().endswith("/datasets/org/results/discussions/1")
+    assert "mine, other, valid for toy@1.0.0" in said.stderr
+    path, copy = _proposed(results, answered.parent)
+    assert path not in results.files("org/results")
+    found = Submission.read(copy)
+    original = Submission.read(answered)
+    assert found.table.equals(original.table)
+    assert found.bindings == original.bindings
+    assert found.methods == original.methods
+    again = _submit(answered)
+    assert again.stdout == said.stdout  # the same pull request, no second one
+    results.merge("org/results", 1)
+    accepted = _submit(answered)
+    assert f"has these results already, as {path}" in accepted.stdout
+
+
+def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
+    results: HubServer, answered: Path
+) -> None:
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    proposal = prepare(Submission.read(answered), "org/results")
+    files = {proposal.path: proposal.content, "leaderboard.toml": b"releases = []"}
+    HfApi(token=results.token("mallory")).create_commit(
+        "org/results",
+        [CommitOperationAdd(path, content) for path, content in files.items()],
+        commit_message=proposal.title,
+        repo_type="dataset",
+        create_pr=True,
+    )
+    said = _submit(answered)
+    assert said.stdout.strip().endswith("/discussions/2")
+
+
+def test_csv_is_sent_as_parquet(results: HubServer, toy: Release, tmp_path: Path) -> None:
+    info = toy.task_set_info("cats", "open-2w1s2q")
+    rows = [f"mine,{info.dataset},{info.name},{t},{t},4,{info.fingerprint}" for t in range(4)]
+    head = "method,dataset,task_set,task_id,n_correct,n_query,fingerprint"
+    (tmp_path / "a.csv").write_text("\n".join([head, *rows]))
+    assert _submit(tmp_path / "a.csv").exit_code == 0
+    found = Submission.read(_proposed(results, tmp_path)[1])
+    assert found.table.column("n_correct").to_pylist() == [0, 1, 2, 3]
+
+
+def test_what_the_repository_would_refuse_is_not_sent(
+    results: HubServer, toy: Release, tmp_path: Path
+) -> None:
+    info = toy.task_set_info("cats", "open-2w1s2q")
+    unbound = fb.Submission.from_accuracies([1, 0.75, 0.5, 1], info, "mine")
+    with pytest.raises(UnboundError) as caught:
+        prepare(unbound, "org/results")
+    assert "--unbound" not in str(caught.value)
+    with pytest.raises(ResultsError, match=r"no leaderboard\.toml"):
+        prepare(unbound, "org/toy")
+    with pytest.raises(HubNotFoundError):
+        prepare(unbound, "org/nothing")
+    assert not [r for r in results.requests if r.method == "POST"]
+
+
+def test_an_older_release_may_be_answered(
+    results: HubServer, toy: Release, embedded: Release, example: fb.Submission
+) -> None:
+    results.create_repo("org/embedded", files=Path(embedded.files.where))
+    results.tag("org/embedded", "v3.1.0")
+    board = b'releases = ["org/toy@v1.0.0", "org/embedded@v3.1.0"]\n'
+    results.commit("org/results", {"leaderboard.toml": board})
+    proposal = prepare(example, "org/results")
+    assert str(proposal.release) == "embedded@3.1.0"
+    assert propose(proposal).endswith("/1")
+
+
+def test_nobody_is_logged_in_and_a_token_without_rights(
+    results: HubServer, answered: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_TOKEN")
+    said = _submit(answered)
+    assert said.exit_code != 0
+    assert "nobody is logged in to the Hub" in said.stderr
+    token = results.token("eve", read_only=True)
+    monkeypatch.setenv("HF_TOKEN", token)
+    with pytest.raises(HubAccessError) as caught:
+        propose(prepare(Submission.read(answered), "org/results"))
+    assert token not in str(caught.value)
+    said = _submit(answered)
+    assert (said.exit_code, token in said.output) == (2, False)

@@ -1,4 +1,4 @@
-"""Features read back: from Parquet, from their raw copies, and never from a damaged one."""
+"""Features read back: from shards, on the Hub, from raw copies, and never from a damaged one."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from msgspec.structs import replace
-from tiny_features import feature_array
+from feature_arrays import feature_array
+from hub_server import HubServer
 
-from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
+from benchmark_spec.errors import CorruptReleaseError, LicenceError, ReleaseError, UnknownNameError
+from builders.hub.publish import check_licences, publish
 from fslbench_data.release import features as feature_copies
 from fslbench_data.release.features import copies_folder, read_features
 from fslbench_data.release.release import Release, load_release
@@ -40,10 +41,9 @@ def _stored(release: Release, backbone: str) -> Array:
 
 
 def _is_mapped(array: Array) -> bool:
-    found = array
-    while isinstance(found.base, np.ndarray):
-        found = found.base
-    return isinstance(found, np.memmap)
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return isinstance(array, np.memmap)
 
 
 def _copy() -> Path:
@@ -93,17 +93,9 @@ def test_small_features_leave_no_copy(
     assert not assets.exists()
 
 
-def _same_time(path: Path, change: Callable[[bytes], bytes]) -> None:
-    """Change a file's content and put its time back."""
-    stat = path.stat()
-    path.write_bytes(change(path.read_bytes()))
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
-
-def _replaced(path: Path, change: Callable[[bytes], bytes]) -> None:
-    """Put another file in its place, of the same time."""
-    stat = path.stat()
-    other = path.with_suffix(".other")
+def _same_time(path: Path, change: Callable[[bytes], bytes], place: str = ".npy") -> None:
+    """Change a file's content, perhaps in another place, and put its time back."""
+    stat, other = path.stat(), path.with_suffix(place)
     other.write_bytes(change(path.read_bytes()))
     os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     other.replace(path)
@@ -118,7 +110,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "empty": lambda p: p.write_bytes(b""),
     "half, same time": lambda p: _same_time(p, lambda d: d[: len(d) // 2]),
     "written to": lambda p: p.write_bytes(_flipped(p.read_bytes())),
-    "replaced, same time": lambda p: _replaced(p, _flipped),
+    "replaced, same time": lambda p: _same_time(p, _flipped, ".other"),
     "another type": lambda p: _same_time(p, lambda d: d.replace(b"<f2", b"<i2", 1)),
     "another order": lambda p: _same_time(p, lambda d: d.replace(b"False", b"True ", 1)),
     "another shape": lambda p: _same_time(p, lambda d: d.replace(b"(100, 8)", b"(50, 16)", 1)),
@@ -204,3 +196,53 @@ def test_shards_that_do_not_fit_each_other(sharded: Release) -> None:
     ):
         with pytest.raises(ReleaseError, match=what):
             read_features(shards, lambda table: folder / table.path)
+
+
+# ---- on the Hub ----------------------------------------------------------------------------------
+
+
+REPO = "org/sharded"
+
+
+@pytest.mark.parametrize("worth_a_copy", [0, 2**40])
+def test_published_in_shards_and_read_as_one(
+    hub: HubServer, sharded: Release, worth_a_copy: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", worth_a_copy)
+    done = publish(Path(sharded.files.where), REPO)
+    assert done.compared == len(sharded.manifest.tables) + 2
+    hub.requests.clear()
+    release = load_release(f"{REPO}@v1.0.0")
+    assert not [r for r in hub.seen("/cdn/|/resolve/", "GET") if "features" in r.path]
+    for _ in range(2):
+        for backbone in ("net", "net-pca4"):
+            found = release.features("birds", backbone)
+            assert np.array_equal(found, sharded.features("birds", backbone))
+        hub.requests.clear()
+        with hub.offline():
+            release = load_release(f"{REPO}@v1.0.0")
+    assert not hub.requests
+    copies = sorted(p.suffix for p in copies_folder().glob("*"))
+    assert copies == ([".npy", ".npy", ".whole", ".whole"] if worth_a_copy == 0 else [])
+
+
+def test_a_copy_serves_where_the_files_were_removed(
+    hub: HubServer, sharded: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0)
+    hub.create_repo(REPO, files=Path(sharded.files.where))
+    hub.tag(REPO, "v1.0.0")
+    release = load_release(f"{REPO}@v1.0.0")
+    expected = np.array(release.features("birds", "net"))
+    for path in (copies_folder().parents[2] / "hub").rglob("*.parquet"):
+        path.unlink()
+    hub.requests.clear()
+    assert np.array_equal(release.features("birds", "net"), expected)
+    assert not hub.requests
+
+
+def test_shards_that_may_not_be_passed_on(sharded: Release) -> None:
+    kept = tuple(replace(d, redistribution="tables") for d in sharded.manifest.datasets)
+    with pytest.raises(LicenceError, match="and 3 shards more ") as caught:
+        check_licences(replace(sharded.manifest, datasets=kept))
+    assert "birds-00001" not in str(caught.value)

@@ -1,22 +1,36 @@
-"""Texts of users on terminals: shown as they are, whatever rich would take them for."""
+"""What commands print: texts of users as they are, lines that fit, steps and bars of long work."""
 
+import builtins
+import re
 import sys
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from commands import invoke, printed
+from golden_inputs import INPUTS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import recorded
 from rich.cells import cell_len
 
-from benchmark_spec.errors import MethodNameError
+from benchmark_spec.errors import MethodNameError, SpecError
 from benchmark_spec.naming import check_method_name
 from fslbench_data.cli.options import say
+from fslbench_data.evaluation import progress
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release
-from fslbench_data.render.console import SCREEN_LINES, page, print_screen, steps
+from fslbench_data.render.console import (
+    SCREEN_LINES,
+    line_now_and_then,
+    page,
+    print_screen,
+    steps,
+    wrapped,
+)
 from fslbench_data.render.table import Column, Table, right
 
 NAMES = ["[/]", "[/red]", "[bold]a[/bold]", "[link=https://example.org]a", ":smile:", "a\\[b]"]
@@ -34,28 +48,18 @@ def test_steps_of_long_work(
     assert f"reading {name}: {name}" in said
 
 
-def test_a_file_is_told_no_steps_whatever_colours_are_asked_for(
+def test_files_have_no_steps_and_no_colours_whatever_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Jupyter and many CI services set the variable; daemons have no standard error."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    with steps("reading") as step, progress_bar(2, show=True) as advance:
-        step("more")
-        advance(1)
-    assert capsys.readouterr().err == ""
-
-
-def test_where_standard_error_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As after ``2>&-``, for daemons, and in programs of Windows without a console."""
-    monkeypatch.setattr(sys, "stderr", None)
-    with steps("reading") as step, progress_bar(2, show=True) as advance:
-        step("more")
-        advance(1)
+    for stderr in (sys.stderr, None):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        with steps("reading") as step, progress_bar(2, show=True) as advance:
+            step("more")
+            advance(1)
     say("Error: of which nobody hears")
-
-
-def test_a_page_has_no_colours_whatever_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It becomes a file, or a string: Jupyter and many CI services set the variable."""
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert capsys.readouterr().err == ""
     with page() as (on_page, text):
         on_page.print("dim", style="dim")
     assert text() == "dim\n"
@@ -88,24 +92,14 @@ HOSTILE = st.text(LETTERS, min_size=1, max_size=90).map(str.strip).filter(bool)
 @given(st.lists(HOSTILE, min_size=1, max_size=40, unique=True), st.integers(40, 200))
 @settings(max_examples=25)
 def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: int) -> None:
+    method = Column("method", lambda pair: names[pair[0]])
+    versus = Column("versus", lambda pair: names[pair[1]])
+    mean = right("mean", lambda pair: f"{60 + pair[0] / 7:.2f} ± 1.05")
+    difference = right("difference", lambda pair: f"{sum(pair) / 7:+.2f} ± 0.37")
+    rows, pairs = [(i,) for i in range(len(names))], [*combinations(range(len(names)), 2)]
     tables = [
-        Table(
-            "Methods and their means, with intervals",
-            (
-                Column("method", lambda i: names[i]),
-                right("mean", lambda i: f"{60 + i / 7:.2f} ± 1.05"),
-            ),
-            range(len(names)),
-        ),
-        Table(
-            "",
-            (
-                Column("method", lambda pair: names[pair[0]]),
-                Column("versus", lambda pair: names[pair[1]]),
-                right("difference", lambda pair: f"{sum(pair) / 7:+.2f} ± 0.37"),
-            ),
-            [*combinations(range(len(names)), 2)],
-        ),
+        Table("Methods and their means, with intervals", (method, mean), rows),
+        Table("", (method, versus, difference), pairs),
     ]
     notes = [f"A note of some length that says what is weak: {i}" for i in range(12)]
     with page((width, 50)) as (console, text):
@@ -120,3 +114,136 @@ def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: i
 def test_a_width_of_nothing_is_one_that_is_not_known() -> None:
     shown = printed("info", COLUMNS="0", LINES="0", FORCE_COLOR="1")
     assert "embedded@" in shown.splitlines()[0]
+
+
+# ---- widths --------------------------------------------------------------------------------------
+
+
+COMMANDS = (
+    "--help",
+    "score --help",
+    "info",
+    "info --dataset groceries",
+    "score my_results.parquet",
+    "score my_results.parquet --details",
+    "compare my_results.parquet pixels/LR",
+    "interval own_log.csv",
+    "score all_classes.csv",
+    "plan --dataset digits --queries 1,5,9",
+    "plan --dataset digits --pilot my_results.parquet --versus pixels/LR --queries 5 --details",
+    "validate my_results.parquet",
+)
+NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_printed_fits(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for word in {*command.split()} & {*INPUTS}:
+        INPUTS[word](tmp_path / word)
+    whole = printed(*command.split(), COLUMNS="400")
+    numbers, letters = {*NUMBER.findall(whole)}, re.sub(r"\s", "", whole)
+    for width in (80, 110):
+        text = printed(*command.split(), COLUMNS=str(width))
+        for line in text.splitlines():
+            assert len(line) <= width or line.startswith("fslbench:"), line  # one word
+        if "--help" in command:
+            continue
+        cut = {number for number in NUMBER.findall(text) if number not in numbers}
+        # a number in a name that is folded is a piece of it
+        assert all(number in letters for number in cut), (width, cut)
+        assert not re.search(r"\d…|…\d", text.replace("… ", "")), width
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_messages_fit(width: int, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    names = [f"efficientnet_lite{i}-pca128/NCC" for i in range(30)]
+    error = SpecError("unknown method", where="a file", expected=", ".join(names), fix="name one")
+    say(f"Error: {error}")
+    text = capsys.readouterr().err
+    assert max(map(len, text.splitlines())) <= min(width, 120)
+    assert {*text.replace(",", "").split()} == {*f"Error: {error}".replace(",", "").split()}
+    assert "\n  fix: name one\n" in text
+
+
+def test_messages_in_files_keep_their_lines_and_long_words_are_whole(capsys) -> None:
+    say(text := "a long line " * 40)
+    assert capsys.readouterr().err == f"{text}\n"
+    path = "/".join(["folder"] * 30)
+    assert wrapped(f"wrote {path}", 40).split() == ["wrote", path]
+
+
+def test_a_log_file_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    times = {"now": 0.0}
+    for module in ("render.console", "evaluation.progress"):
+        monkeypatch.setattr(f"fslbench_data.{module}.monotonic", lambda: times["now"])
+    advance = progress.counted(4000, "tasks", line_now_and_then())
+    advance(100, resumed=True)
+    for times["now"] in (10.0, 40.0, 50.0):
+        advance(100)
+    assert capsys.readouterr().err == "300 of 4,000 tasks, 5.0 tasks/s, 0:12:20 left\n"
+
+
+# ---- a bar in a notebook's cell, without ipywidgets ----------------------------------------------
+
+
+class _Cell:
+    """What `display` of IPython gives: keeps each picture of what it shows, as plain text."""
+
+    def __init__(self, shown: Any) -> None:
+        self.pictures: list[str] = []
+        self.update(shown)
+
+    def update(self, shown: Any) -> None:
+        bundle = shown._repr_mimebundle_([], [])
+        assert bundle["text/html"].startswith("<pre")
+        self.pictures.append(bundle["text/plain"])
+
+
+@pytest.fixture
+def cells(monkeypatch: pytest.MonkeyPatch) -> list[_Cell]:
+    """The outputs of a notebook that this process takes itself to run in."""
+    made: list[_Cell] = []
+
+    def display(shown: Any, *, display_id: bool) -> _Cell:
+        assert display_id
+        made.append(_Cell(shown))
+        return made[-1]
+
+    module = SimpleNamespace(display=display)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=module))
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    shell = type("ZMQInteractiveShell", (), {})
+    monkeypatch.setattr(builtins, "get_ipython", shell, raising=False)
+    return made
+
+
+def test_a_bar_in_a_cell(
+    cells: list[_Cell], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with progress_bar(8, show=False) as advance:
+        advance(8)
+    assert not cells
+    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    with progress_bar(8, show=True) as advance:
+        advance(2, resumed=True)
+        advance(5)
+    (cell,) = cells
+    shown = [next(n for n in ("0/8", "2/8", "7/8") if n in each) for each in cell.pictures]
+    assert shown == ["0/8", "2/8", "7/8", "7/8"]
+    assert "tasks/s" in cell.pictures[-1]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_is_drawn_now_and_then_and_at_the_end(cells: list[_Cell]) -> None:
+    with suppress(ValueError), progress_bar(1000, show=True) as advance:
+        for _ in range(600):
+            advance(1)
+        raise ValueError("no luck")
+    (cell,) = cells
+    assert "600/1000" in cell.pictures[-1]
+    assert len(cell.pictures) < 300

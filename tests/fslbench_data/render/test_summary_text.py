@@ -1,13 +1,24 @@
-"""The summary as people read it: at most thirty lines, at any width, and no number is cut."""
+"""The summary as people read it: at most thirty lines, at any width, and in notebooks."""
 
+from __future__ import annotations
+
+import builtins
+import json
 import re
-from collections.abc import Callable
+import sys
+from base64 import b64decode
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
+import own_logs
 import pytest
-from golden_inputs import INPUTS, answers, bare, joined, write
-from recorded import recorded
+from commands import printed
+from elements import Elements
+from golden_inputs import INPUTS
+from recorded import answered, recorded
 from rich.cells import cell_len
 
 import fslbench_data as fb
@@ -15,36 +26,15 @@ from fslbench_data.render.console import SCREEN_LINES, page, shortened
 from fslbench_data.render.summary_text import print_summary, report_text, summary_paper
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import summarize
-from fslbench_data.tasks import TaskSetInfo
 
-Infos = list[TaskSetInfo]
 PCA = "efficientnet_lite0-pca128"
 
 
-def _answered(infos: Infos, names: list[str], path: Path) -> None:
-    """Write made-up answers of methods on task sets."""
-    parts = [
-        bare(answers(name, info.dataset, str(info.name), 0.5 + 0.4 * number / len(names)))
-        for info in infos
-        for number, name in enumerate(names)
-    ]
-    write(path, joined(parts), {})
-
-
-LARGE: dict[str, tuple[Callable[[Infos], Infos], list[str]]] = {
-    "every set": (
-        lambda small: [i for i in small if i.dataset in ("groceries", "openclipart")],
-        [f"{PCA}/mine"],
-    ),
-    "many methods": (
-        lambda small: [i for i in small if str(i) == "digits/open-5w10s7q"],
-        [f"m{i}" for i in range(60)],
-    ),
-    "long names": (
-        lambda small: [i for i in small if i.dataset == "digits" and i.name.suite == "open"],
-        [f"{'x' * 120}-{i}/{'head' * 15}" for i in range(35)],
-    ),
-    "wide names": (lambda small: small[:30:3], ["測試" * 30 + f"/頭{i}" for i in range(20)]),
+NAMED: dict[str, tuple[str, list[str]]] = {
+    "every set": ("groceries/|openclipart/", [f"{PCA}/mine"]),
+    "many methods": ("digits/open-5w10s7q", [f"m{i}" for i in range(60)]),
+    "long names": ("digits/open-", [f"{'x' * 120}-{i}/{'head' * 15}" for i in range(35)]),
+    "wide names": ("(groc|openc).*-5w5s5q", ["測試" * 30 + f"/頭{i}" for i in range(20)]),
 }
 """The task sets of less than 300 tasks that are answered, and by which methods."""
 
@@ -55,10 +45,14 @@ def _report(name: str, embedded: fb.Release, path: Path) -> Report:
     if name in INPUTS:
         INPUTS[name](path / name)
         return fb.score(path / name, embedded, allow_unbound=True)
-    wanted, methods = LARGE[name]
-    infos = [i for i in embedded.task_sets if i.n_tasks <= 300 and i.name.suite != "pooled"]
-    _answered(wanted(infos), methods, path / "large.parquet")
-    return fb.score(path / "large.parquet", embedded, allow_unbound=True)
+    wanted, methods = NAMED[name]
+    parts = [
+        recorded(info, [(9 * t + n) % info.protocol.n_query for t in range(info.n_tasks)], method)
+        for info in embedded.task_sets
+        if re.match(wanted, str(info)) and info.n_tasks <= 300 and info.name.suite != "pooled"
+        for n, method in enumerate(methods)
+    ]
+    return fb.score(fb.merge(parts), embedded)
 
 
 NUMBER = re.compile(r"[+-]?\d+\.\d\d(?: ± \d+\.\d+)?")
@@ -79,7 +73,7 @@ def _at(report: Report, width: int) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    [*LARGE, "references", "runs.parquet", "prefix.parquet", "stopped.parquet", "unbound.csv"],
+    [*NAMED, "references", "runs.parquet", "prefix.parquet", "stopped.parquet", "unbound.csv"],
 )
 def test_whatever_the_file_it_has_at_most_thirty_lines(
     name: str, embedded: fb.Release, tmp_path: Path
@@ -151,3 +145,99 @@ def test_names_are_cut_in_front_of_what_tells_them_apart(name: str, most: int) -
     head = name.rpartition("/")[2]
     if cell_len(head) + 4 <= most:
         assert cut.endswith(head)
+
+
+# ---- in a notebook -------------------------------------------------------------------------------
+
+
+ELEMENTS = {"div", "p", "small", "b", "br", "span", "img"}
+ELEMENTS |= {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+NAME = "<script>alert('a')</script>&\"b\""
+
+
+def _shown(report: Report) -> Elements:
+    text = report._repr_html_()
+    assert text is not None
+    shown = Elements(text)
+    assert {*shown.tags} <= ELEMENTS
+    assert not [name for name in shown.attributes if name.startswith("on") or name == "href"]
+    return shown
+
+
+def test_the_answer_with_its_figure_of_a_hostile_name() -> None:
+    pytest.importorskip("vl_convert")
+    tasks = fb.load_release().task_set("digits", "open-5w5s5q")
+    report = fb.score(answered(tasks, tasks.query_label, NAME))
+    shown = _shown(report)
+    assert NAME in shown.text
+    assert "table" in shown.tags
+    assert report.signature.short in shown.text
+    (image,) = shown.images
+    svg = b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
+    assert svg.startswith("<svg")
+    assert "<script" not in svg
+    assert "intervals" in image["alt"]
+
+
+def test_without_the_extra_the_figure_is_left_out_and_a_text_is_a_text(
+    example: fb.Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = fb.score(example)
+    text = str(report)
+    assert len(text.splitlines()) > 5
+    monkeypatch.setitem(sys.modules, "altair", None)
+    shell = type("ZMQInteractiveShell", (), {})
+    monkeypatch.setattr(builtins, "get_ipython", shell, raising=False)
+    assert str(report) == text
+    shown = _shown(report)
+    assert not shown.images
+    assert re.search(r"The figure is left out: .*\[report\]", shown.text)
+
+
+def test_reports_of_many_methods_are_cut() -> None:
+    tasks = fb.load_release().task_set("digits", "open-5w5s5q")
+    parts = [answered(tasks, (tasks.query_label + n % 3) % 5, f"mine {n:02}") for n in range(40)]
+    shown = _shown(fb.score(parts, references=False))
+    assert len(shown.rows) <= 33
+    assert "and 10 more rows" in shown.text
+
+
+# ---- reprs ---------------------------------------------------------------------------------------
+
+
+def test_a_comparison_prints_a_sentence(example: fb.Submission) -> None:
+    compared = fb.score(example, datasets="digits", task_sets="closed-5w10s7q").comparisons
+    text = next(str(c) for c in compared if c.versus == "pixels/LR")
+    assert text.startswith(
+        "pixels/Ridge against pixels/LR on digits/closed-5w10s7q: +0.98 points, "
+        "± 0.51 for new images (better), ± "
+    )
+
+
+def test_no_file_is_read_for_a_repr() -> None:
+    no_files: Any = SimpleNamespace(where="nowhere", hub="")
+    release = fb.Release(fb.load_release().manifest, no_files)
+    assert repr(release).endswith("22 reference methods\n in nowhere>")
+
+
+# ---- what experiment trackers take of a report ---------------------------------------------------
+
+
+PAGE = (Path(__file__).parents[3] / "docs/sql.md").read_text(encoding="utf-8")
+LINES = re.findall(r"`([^`]+report\.to_dict\(\)[^`]+)`|`([^`]+ = report\.to_dict\(\))`", PAGE)
+
+
+def test_the_line_of_a_tracker_gives_it_the_commands_json(tmp_path: Path) -> None:
+    """Trackers are none of the extras: what stands in for them keeps what it is given."""
+    path = tmp_path / "log.jsonl"
+    rows = own_logs.rows(own_logs.log(methods={"a": 0.0, "b": 0.1}, tasks=200))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said, report = json.loads(printed("score", path, "--format", "json")), fb.interval(path)
+    for name in ("run", "mlflow", "writer"):
+        (line,) = (one or other for one, other in LINES if (one or other).startswith(f"{name}."))
+        tracker = MagicMock()
+        exec(line, {name: tracker, "json": json, "report": report})
+        given = [
+            part for call in tracker.mock_calls for part in (*call.args, *call.kwargs.values())
+        ]
+        assert said in given or json.dumps(said) in given

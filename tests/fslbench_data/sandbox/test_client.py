@@ -8,21 +8,31 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
+import own_logs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bombs import BOMBS, few, lists, many, slow
-from msgspec.structs import replace
+from hostile_parquet import NUM_ROWS, Parquet, put, with_page
 from processes import python
 
 from benchmark_spec import errors
 from fslbench_data.sandbox import client
-from fslbench_data.sandbox.client import read_untrusted
-from fslbench_data.sandbox.limits import LIMITS
+from fslbench_data.sandbox.client import (
+    read_untrusted,
+    read_untrusted_columns,
+    read_untrusted_table,
+)
+from fslbench_data.sandbox.limits import LIMITS, LOG_LIMITS, MIB
+from fslbench_data.scoring.score import interval
+from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, written_metadata
 from fslbench_data.submission.model import Submission
+from fslbench_data.tasks.draw import Pool
+from fslbench_data.validation.log_source import numbers_by_id
 
 TooLarge, Unreadable, Schema = errors.TooLargeError, errors.UnreadableError, errors.SchemaError
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
@@ -78,7 +88,6 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 @pytest.fixture
 def fresh() -> Iterator[None]:
-    """A process of its own for a test, before and after."""
     client.stop()
     yield
     client.stop()
@@ -181,12 +190,8 @@ SMALL: dict[str, tuple[dict[str, int], str]] = {
 @pytest.mark.parametrize("name", SMALL)
 def test_each_limit(name: str, tmp_path: Path) -> None:
     limits, said = SMALL[name]
-    table = few(
-        62,
-        method=["a", "b"] * 31,
-        run=["r"] * 31 + ["s"] * 31,
-        predictions=[[0] * 25] * 62,
-    )
+    more = {"method": ["a", "b"] * 31, "run": ["r"] * 31 + ["s"] * 31}
+    table = few(62, **more, predictions=[[0] * 25] * 62)
     if name == "declared methods":
         about = json.dumps({"methods": {method: {} for method in "abc"}})
         table = table.replace_schema_metadata({"fslbench": about})
@@ -241,25 +246,19 @@ def test_both_readers_agree(options: dict[str, object], tmp_path: Path) -> None:
 # ---- paths ---------------------------------------------------------------------------------------
 
 
-def _paths(folder: Path) -> dict[str, Path]:
-    os.mkfifo(folder / "pipe.parquet")
-    (folder / "folder.parquet").mkdir()
-    (folder / "zero.parquet").symlink_to("/dev/zero")
-    (folder / "loop.parquet").symlink_to(folder / "loop.parquet")
-    (folder / "empty.parquet").touch()
-    (folder / "text.parquet").write_text("hello")
-    (folder / "x.csv").write_text("method\n")
-    (folder / "\x1b[31mred.parquet").touch()
-    names = ("pipe", "folder", "zero", "loop", "empty", "text", "nowhere", "\x1b[31mred")
-    found = {name: folder / f"{name}.parquet" for name in names}
-    return found | {"csv": folder / "x.csv", "null": folder / "a\0b.parquet"}
-
-
 def test_what_is_no_parquet_file(tmp_path: Path) -> None:
-    for name, path in _paths(tmp_path).items():
+    os.mkfifo(tmp_path / "pipe.parquet")
+    (tmp_path / "folder.parquet").mkdir()
+    (tmp_path / "zero.parquet").symlink_to("/dev/zero")
+    (tmp_path / "loop.parquet").symlink_to(tmp_path / "loop.parquet")
+    (tmp_path / "empty.parquet").touch()
+    (tmp_path / "text.parquet").write_text("hello")
+    (tmp_path / "x.csv").write_text("method\n")
+    (tmp_path / "\x1b[31mred.parquet").touch()
+    for path in (*tmp_path.iterdir(), tmp_path / "nowhere.parquet", tmp_path / "a\0b.parquet"):
         with pytest.raises(Unreadable) as caught:
             read_untrusted(path)
-        assert str(caught.value).replace("\n", "").isprintable(), name
+        assert str(caught.value).replace("\n", "").isprintable(), path
 
 
 # ---- the process that reads ----------------------------------------------------------------------
@@ -288,19 +287,20 @@ def test_one_process_reads_many_files_until_it_ends(
     assert _pid() != first
 
 
+CRASH = """
+import os
+from fslbench_data.sandbox import reader
+read = reader.read_bounded
+reader.read_bounded = lambda path, *x: os.abort() if 'bad' in path.name else read(path, *x)
+"""
+
+
 @pytest.mark.slow
 def test_a_file_that_ends_the_process(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a crash in pyarrow would; the next file is read all the same."""
-    crash = (
-        "import os\n"
-        "from fslbench_data.sandbox import reader\n"
-        "read = reader.read_bounded\n"
-        "reader.read_bounded = lambda path, *x: "
-        "os.abort() if 'bad' in path.name else read(path, *x)\n"
-    )
-    monkeypatch.setattr(client, "_CODE", client._CODE.replace("; from", "\n" + crash + "from", 1))
+    monkeypatch.setattr(client, "_CODE", client._CODE.replace("; from", f"{CRASH}from", 1))
     good, bad = _write(tmp_path / "good.parquet"), _write(tmp_path / "bad.parquet")
     for first in (bad, good):  # a new process, and one that has been used
         client.stop()
@@ -313,26 +313,19 @@ def test_a_file_that_ends_the_process(
 
 
 @pytest.mark.slow
-@on_linux
-def test_the_process_gets_no_token(
+def test_the_process_gets_no_token_and_runs_no_code_that_lies_about(
     fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    read_untrusted(_write(tmp_path / "x.parquet"))
-    environment = Path(f"/proc/{_pid()}/environ").read_bytes()
-    assert b"hf_secret" not in environment
-    assert b"PATH=" in environment
-
-
-@pytest.mark.slow
-def test_the_process_runs_no_code_that_lies_about(
-    fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     for name in ("json", "pyarrow", "fslbench_data"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('run')")
     _write(tmp_path / "x.parquet")
     monkeypatch.chdir(tmp_path)
     assert read_untrusted(Path("x.parquet")).table.num_rows == 31
+    if sys.platform == "linux":
+        environment = Path(f"/proc/{_pid()}/environ").read_bytes()
+        assert b"hf_secret" not in environment
+        assert b"PATH=" in environment
 
 
 def test_where_no_process_can_be_started(
@@ -350,14 +343,10 @@ def test_an_interrupted_question_is_not_answered_later(
     one, two = _write(tmp_path / "1.parquet"), _write(tmp_path / "2.parquet", few(5))
     read_untrusted(one)
     with monkeypatch.context() as patch:
-        patch.setattr(client.json, "loads", _interrupt)
+        patch.setattr(client.json, "loads", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             read_untrusted(one)
     assert read_untrusted(two).table.num_rows == 5
-
-
-def _interrupt(_: object) -> None:
-    raise KeyboardInterrupt
 
 
 FORK = """
@@ -379,3 +368,115 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or rows != {31})
 def test_a_forked_process_starts_its_own(tmp_path: Path) -> None:
     path = _write(tmp_path / "x.parquet")
     subprocess.run([sys.executable, "-c", FORK, str(path)], check=True, timeout=60)
+
+
+# ---- logs, column by column ----------------------------------------------------------------------
+
+
+LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=3)
+SIZES = {"class": list(range(8)), "n_images": [20] * 8}
+
+
+def _histogram(columns: own_logs.Columns, name: str) -> bytes:
+    """A file whose statistics of a column have an entry too many, which pyarrow does not survive.
+
+    It ends the process of whoever looks at the column's chunk in the footer.
+    """
+    file = Parquet.of(pa.table(columns))
+    chunk = list(columns).index(name)
+    histogram = file.chunk(chunk)[16][1][2][1][1]  # of repetition levels, in SizeStatistics
+    histogram.append(0)
+    return file.build()
+
+
+def test_a_log_that_ends_the_process_that_looks_at_its_footer(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    path.write_bytes(_histogram(LOG, "image_ids"))
+    with pytest.raises(Unreadable, match=r"log\.parquet (cannot be read|ends the process)"):
+        TaskLog.read(path)
+
+
+def test_the_other_files_of_a_log_are_read_so_too(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.parquet"
+    columns = {"class": [[c] for c in range(8)], "n_images": [20] * 8}
+    path.write_bytes(_histogram(columns, "class"))
+    with pytest.raises(Unreadable, match=r"sizes\.parquet"):
+        numbers_by_id(path, "class", "n_images", "sizes")
+    pq.write_table(pa.table(SIZES), path)
+    assert numbers_by_id(path, "class", "n_images", "sizes") == {str(c): 20 for c in range(8)}
+
+
+@pytest.mark.slow
+def test_a_page_that_inflates(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    path.write_bytes(with_page(pa.table(LOG), "n_correct", 1200 * MIB))
+    assert path.stat().st_size < MIB
+    limits = replace(LOG_LIMITS, memory_bytes=256 * MIB)
+    with pytest.raises(TooLarge, match="more than 256 MiB of memory to read"):
+        read_untrusted_columns(path, ("method", "n_correct"), limits)
+    assert read_untrusted_columns(path, ("method",), limits).num_rows == 21
+
+
+def test_each_limit_of_a_log(tmp_path: Path) -> None:
+    path = _write(tmp_path / "log.parquet", pa.table(LOG))
+    # 21 + 21·5 + 21·5·3 values are 441, and three times 21
+    wanted = ("method", "class_ids", "image_ids", "task", "n_query", "n_correct")
+    assert read_untrusted_columns(path, wanted, replace(LOG_LIMITS, list_values=504))
+    for limit, most, said in (
+        ("list_values", 503, "more than 503 values"),
+        ("file_bytes", 100, "101 bytes"),
+        ("metadata_bytes", 100, "bytes of footer"),
+    ):
+        with pytest.raises(TooLarge, match=said):
+            read_untrusted_columns(path, wanted, replace(LOG_LIMITS, **{limit: most}))
+
+
+def test_damaged_pages_are_told_and_end_no_process(tmp_path: Path) -> None:
+    path = _write(tmp_path / "log.parquet", pa.table(LOG))
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 36 + data[40:])
+    for read, how in (
+        (read_untrusted_columns, (LOG,)),
+        (read_untrusted_table, ("a table", {}, 64 * MIB, 10.0)),
+    ):
+        with pytest.raises(Unreadable, match="cannot be read as parquet: "):
+            read(path, *how)
+
+
+def test_a_footer_that_claims_other_rows(tmp_path: Path) -> None:
+    file, path = Parquet.of(pa.table(LOG)), tmp_path / "log.parquet"
+    put(file.footer, NUM_ROWS, 9)
+    path.write_bytes(file.build())
+    with pytest.raises(Unreadable, match="claims 9 rows, it holds 21"):
+        read_untrusted_columns(path, LOG)
+
+
+def test_texts_that_are_stored_as_differences(tmp_path: Path) -> None:
+    path, how = tmp_path / "log.parquet", {"method": "DELTA_BYTE_ARRAY"}
+    pq.write_table(pa.table(LOG), path, use_dictionary=False, column_encoding=how)
+    assert read_untrusted_columns(path, ("method",))["method"].to_pylist() == LOG["method"]
+
+
+@pytest.mark.parametrize("group", [1000, 4])
+def test_columns_come_as_they_are(group: int, tmp_path: Path) -> None:
+    """Texts within lists, with other dictionaries in each row group, and other columns left out."""
+    texts = [[[f"{i}" for i in own] for own in ids] for ids in LOG["image_ids"]]
+    table = pa.table({**LOG, "image_ids": texts, "note": [{"a": 1}] * 21})
+    path = tmp_path / "log.parquet"
+    pq.write_table(table.replace_schema_metadata({"x": "y"}), path, row_group_size=group)
+    read = read_untrusted_columns(path, own_logs.ROW)
+    assert read.column_names == list(LOG)
+    assert read.to_pydict() == {**LOG, "image_ids": texts}
+    assert not read.schema.metadata
+    assert read_untrusted_columns(path, ("nothing",)).column_names == []
+    pq.write_table(table.slice(0, 0), path)
+    assert read_untrusted_columns(path, ("task",)).num_rows == 0
+
+
+def test_sizes_of_a_billion_images(tmp_path: Path) -> None:
+    sizes = tmp_path / "sizes.json"
+    sizes.write_text(json.dumps({str(c): 999_999_999 for c in range(15)}))
+    with pytest.raises(TooLarge, match=r"have 14,999,999,985 images\n.*class sizes"):
+        interval(own_logs.log(tasks=60), class_sizes=sizes)
+    with pytest.raises(TooLarge, match="2,000,000,000 images"):  # as a release may claim
+        Pool.of([10**9] * 2, dataset="cub", seed=1)

@@ -26,7 +26,7 @@ from benchmark_spec.errors import (
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import Limits
-from fslbench_data.submission.bindings import Binding, Method, Stopping
+from fslbench_data.submission.bindings import Method, Stopping
 from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.model import Submission
 
@@ -44,12 +44,16 @@ def answers(release: Release, method: str, task_set: str = SETS[0], **about: Any
 def rows_of(submission: Submission, **more: Any) -> Columns:
     """Columns as a CSV or JSON Lines file has them, with the fingerprint in one."""
     columns = with_fingerprints(submission.table.to_pydict())
-    rows = submission.table.num_rows
-    return columns | {name: [value] * rows for name, value in more.items()}
+    return columns | {name: [value] * len(submission.table) for name, value in more.items()}
+
+
+def bound(submission: Submission, **how: Any) -> Submission:
+    return replace(
+        submission, bindings={k: replace(b, **how) for k, b in submission.bindings.items()}
+    )
 
 
 def write(path: Path, content: Submission | Columns) -> Path:
-    """Write a submission, or columns without metadata."""
     if not isinstance(content, Submission):
         return write_columns(path, content)
     content.write(path)
@@ -59,33 +63,23 @@ def write(path: Path, content: Submission | Columns) -> Path:
 @pytest.fixture
 def files(tmp_path: Path, embedded: Release) -> list[Path]:
     """Files of every kind, with everything that any of them may say."""
-    some = answers(embedded, "some", STOPPED)
-    first = replace(
-        some,
-        table=some.table.slice(0, 20),
-        bindings={
-            key: replace(bound, tasks=20, stopping=Stopping("pixels/LR", 0.9))
-            for key, bound in some.bindings.items()
-        },
-    )
+    some = bound(answers(embedded, "some", STOPPED), tasks=20, stopping=Stopping("pixels/LR", 0.9))
     by_class = rows_of(answers(embedded, "counted"))
     by_class["class_correct"] = [
         [min(5, max(0, count - 5 * k)) for k in range(5)] for count in by_class["n_correct"]
     ]
     mine = answers(embedded, "mine", description="ours", link="https://example.org")
-    return [
-        write(tmp_path / "mine.parquet", replace(mine, package_version="0.2.0")),
-        write(tmp_path / "again.parquet", answers(embedded, "mine", SETS[1], backbone="net")),
-        write(tmp_path / "first.parquet", first),
-        write(tmp_path / "a.parquet", in_run(answers(embedded, "runs"), "a")),
-        write(tmp_path / "b.parquet", in_run(answers(embedded, "runs"), "b")),
-        write(tmp_path / "rows.csv", rows_of(answers(embedded, "plain"))),
-        write(tmp_path / "rows.jsonl", by_class),
-        write(
-            tmp_path / "marked.csv",
-            rows_of(answers(embedded, "together"), transductive=True),
-        ),
-    ]
+    contents: dict[str, Submission | Columns] = {
+        "mine.parquet": replace(mine, package_version="0.2.0"),
+        "again.parquet": answers(embedded, "mine", SETS[1], backbone="net"),
+        "first.parquet": replace(some, table=some.table.slice(0, 20)),
+        "a.parquet": in_run(answers(embedded, "runs"), "a"),
+        "b.parquet": in_run(answers(embedded, "runs"), "b"),
+        "rows.csv": rows_of(answers(embedded, "plain")),
+        "rows.jsonl": by_class,
+        "marked.csv": rows_of(answers(embedded, "together"), transductive=True),
+    }
+    return [write(tmp_path / name, content) for name, content in contents.items()]
 
 
 def test_a_merged_file_says_all_that_its_parts_say(
@@ -167,9 +161,7 @@ DISAGREEMENTS: dict[str, tuple[type[FSLBenchError], str, Change]] = {
     "other tasks": (
         FingerprintError,
         "not the same tasks",
-        lambda s, _: renamed(
-            replace(s, bindings=dict.fromkeys(s.bindings, Binding("0" * 64))), {"mine": "other"}
-        ),
+        lambda s, _: renamed(bound(s, fingerprint="0" * 64), {"mine": "other"}),
     ),
 }
 
@@ -196,14 +188,11 @@ def test_what_disagrees_is_refused_and_both_files_are_named(
 @pytest.mark.parametrize("loose", ["column", "number", "rule"])
 def test_a_run_does_not_vouch_for_another(loose: str, embedded: Release, tmp_path: Path) -> None:
     one, two = (in_run(answers(embedded, "mine"), run) for run in "ab")
-    if loose == "column":
-        two = replace(two, bindings={}, methods={})
-    elif loose == "rule":
-        rule = Stopping("pixels/LR", 0.9)
-        two = replace(two, bindings={k: replace(b, stopping=rule) for k, b in two.bindings.items()})
-    else:
-        bound = {key: replace(b, tasks=20) for key, b in two.bindings.items()}
-        two = replace(two, table=two.table.slice(0, 20), bindings=bound)
+    two = {
+        "column": replace(two, bindings={}, methods={}),
+        "rule": bound(two, stopping=Stopping("pixels/LR", 0.9)),
+        "number": replace(bound(two, tasks=20), table=two.table.slice(0, 20)),
+    }[loose]
     files = [write(tmp_path / "one.parquet", one), write(tmp_path / "two.parquet", two)]
     with pytest.raises(ContradictionError, match=r"one.parquet and .*two.parquet"):
         fb.merge(files)
@@ -212,10 +201,8 @@ def test_a_run_does_not_vouch_for_another(loose: str, embedded: Release, tmp_pat
 def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded: Release, tmp_path: Path) -> None:
     rows = rows_of(answers(embedded, "bad"))
     rows["n_correct"][4] = 26
-    files = [
-        write(tmp_path / "good.parquet", answers(embedded, "mine")),
-        write(tmp_path / "bad.csv", rows),
-    ]
+    good = write(tmp_path / "good.parquet", answers(embedded, "mine"))
+    files = [good, write(tmp_path / "bad.csv", rows)]
     with pytest.raises(CountError, match=r"bad.csv, data row 5 ") as caught:
         fb.validate(files, embedded)
     assert "good" not in str(caught.value)
@@ -225,19 +212,15 @@ def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded: Release, tmp_
 
 def test_two_methods_however_many_files(embedded: Release, tmp_path: Path) -> None:
     """`compare` takes files that hold two methods together, in any division."""
-    one = [answers(embedded, "one", task_set) for task_set in SETS]
-    other = [answers(embedded, "other", task_set) for task_set in SETS]
-    apart = [
-        write(tmp_path / f"{number}.parquet", part) for number, part in enumerate([*one, *other])
-    ]
+    parts = [answers(embedded, method, s) for s in SETS for method in ("one", "other")]
+    apart = [write(tmp_path / f"{number}.parquet", part) for number, part in enumerate(parts)]
     whole = write(tmp_path / "whole.parquet", fb.merge(apart))
-    of_sets = [write(tmp_path / f"set{i}.parquet", fb.merge([one[i], other[i]])) for i in range(2)]
-
-    def compared(*names: object) -> str:
-        return printed("compare", *names, "--format", "csv")
-
-    expected = compared(f"{whole}::one", f"{whole}::other")
-    assert compared(whole) == compared(*apart) == compared(*of_sets) == expected
+    of_sets = [write(tmp_path / f"set{i}.parquet", fb.merge(parts[i : i + 2])) for i in (0, 2)]
+    compared = [
+        printed("compare", *names, "--format", "csv")
+        for names in ([f"{whole}::one", f"{whole}::other"], [whole], apart, of_sets)
+    ]
+    assert compared == compared[:1] * 4
     result = invoke("compare", apart[0])
     assert (result.exit_code, "holds 1 method: one" in result.stderr) == (2, True)
 
@@ -266,14 +249,11 @@ def test_one_name_on_two_features_is_two_methods(embedded: Release, tmp_path: Pa
     assert fb.validate(tmp_path / "all.parquet", embedded).methods == tuple(named)
 
 
-def test_a_name_is_left_where_nothing_else_is_said(embedded: Release) -> None:
+def test_a_name_is_left_where_nothing_else_is_said_and_given_to_no_other(embedded: Release) -> None:
     first, _, other = _on_two(embedded)
     same = answers(embedded, "near", SETS[1], backbone="pixels")
     silent = answers(embedded, "near", STOPPED)
     assert {*fb.merge([first, same, silent, other]).methods} == {"near", "mine"}
-
-
-def test_a_name_that_is_there_is_given_to_no_other(embedded: Release) -> None:
     taken = answers(embedded, "net/near", STOPPED)
     with pytest.raises(ContradictionError, match="backbone is 'pixels' and 'net'") as caught:
         fb.merge([*_on_two(embedded), taken])

@@ -2,6 +2,8 @@
 
 import re
 from collections import defaultdict
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +28,18 @@ def _submission(release: Release, names: list[tuple[str, str]]) -> Submission:
     parts = []
     for method, run in (("a/one", None), ("b/two", "x"), ("b/two", "y")):
         recorder = Recorder(method)
-        for dataset, name in names:
-            tasks = release.task_set(dataset, name)
+        for name in names:
+            tasks = release.task_set(*name)
             label = tasks.query_label
             other = rng.integers(0, tasks.info.protocol.way, label.shape)
             recorder.add_task_set(tasks, np.where(rng.random(label.shape) < 0.3, other, label))
         table = recorder.submission().table
         table = table.append_column("run", pa.array([run] * len(table), pa.string()))
         parts.append(table.append_column("inductive", pa.array([True] * len(table))))
-    table = canonical(pa.concat_tables(parts), "the test")
-    return Submission(table, {}, {}, "the test")
+    return Submission(canonical(pa.concat_tables(parts), "the test"), {}, {}, "the test")
 
 
 def _with(table: pa.Table, name: str, values: list[Any]) -> pa.Table:
-    """The table with other values in a column."""
     number, field = table.column_names.index(name), table.schema.field(name)
     return table.set_column(number, field, pa.array(values, field.type))
 
@@ -56,13 +56,10 @@ def _named(release: Release, suites: tuple[str, ...]) -> list[tuple[str, str]]:
 def _by_hand(release: Release, submission: Submission) -> dict[tuple[str, str, int], list[int]]:
     """In how many runs each query is right, class by class, from one row after the other."""
     found: dict[tuple[str, str, int], list[int]] = {}
-    labels = {}
+    label_of = cache(lambda *name: release.task_set(*name).query_label.tolist())
     for row in submission.table.to_pylist():
         key = row["method"], row["task_set"], row["task_id"]
-        if row["task_set"] not in labels:
-            tasks = release.task_set(row["dataset"], row["task_set"])
-            labels[row["task_set"]] = [task.query_label.tolist() for task in tasks]
-        label = labels[row["task_set"]][row["task_id"]]
+        label = label_of(row["dataset"], row["task_set"])[row["task_id"]]
         by_class = defaultdict(list)
         for own, said in zip(label, row["predictions"], strict=True):
             by_class[own].append(int(own == said))
@@ -99,10 +96,8 @@ def test_a_method_with_a_row_that_has_none_has_none(embedded: Release) -> None:
     column[7] = None
     table = _with(submission.table, "predictions", column)
     checked = validate(replace(submission, table=table), embedded, allow_unbound=True)
-    assert {group.method: group.right is None for group in checked.groups} == {
-        "a/one": True,
-        "b/two": False,
-    }
+    without = {group.method: group.right is None for group in checked.groups}
+    assert without == {"a/one": True, "b/two": False}
 
 
 @pytest.mark.parametrize("suite", ["allway", "open"])

@@ -1,20 +1,28 @@
 """Figures: how wide and tall they are, their fonts and files, and what is no figure."""
 
+import base64
+import gzip
+import html
+import io
 import json
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import Result
 from commands import invoke, printed
+from golden_inputs import INPUTS
 from recorded import recorded
 
-from benchmark_spec.errors import SubmissionError
+import fslbench_data as fb
+from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
 from fslbench_data.release.release import Release
+from fslbench_data.render.figures.plot import packed
 from fslbench_data.render.figures.rows import queries as sweep_queries
 
 pytest.importorskip("vl_convert", reason="needs the extra `report`")
@@ -51,23 +59,28 @@ def _plot(root: Path, kind: str, path: Path, *more: str) -> Result:
 SLOW = ("accuracies", "ladder", "worst")
 
 
+ONE, TWO_COLUMNS = ("--columns=1", 0, 235), ("--columns=2", 0, 487)
+
+
 @pytest.mark.parametrize(
-    ("kind", "columns"),
+    ("kind", "option", "least", "most"),
     [
-        *(pytest.param(k, "1", marks=[pytest.mark.slow] * (k in SLOW)) for k in COMMANDS),
-        ("forest", "2"),
-        ("scatter", "2"),
+        *(pytest.param(k, *ONE, marks=[pytest.mark.slow] * (k in SLOW)) for k in COMMANDS),
+        ("forest", *TWO_COLUMNS),
+        ("scatter", *TWO_COLUMNS),
+        ("scatter", "--width=202", 199, 203),
+        ("scatter", "--width=244", 241, 245),
     ],
 )
 def test_a_figure_fits_its_columns_and_brings_its_font(
-    root: Path, tmp_path: Path, kind: str, columns: str
+    root: Path, tmp_path: Path, kind: str, option: str, least: int, most: int
 ) -> None:
     path = tmp_path / "figure.svg"
-    result = _plot(root, kind, path, "--columns", columns)
+    result = _plot(root, kind, path, option)
     assert result.exit_code == 0, result.output
     svg = path.read_text()
     (width,) = re.findall(r'<svg[^>]* width="([\d.]+)"', svg)
-    assert float(width) <= {"1": 235, "2": 487}[columns]
+    assert least <= float(width) <= most
     assert svg.count("@font-face") == 2
     families = set(re.findall('font-family="([^"]*)"', svg))
     assert families == {"FSLBench Sans, Helvetica, Arial, sans-serif"}
@@ -87,16 +100,6 @@ def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path) -> None:
     rows = [line.split() for line in fonts.stdout.splitlines()[2:]]
     assert {row[0].partition("+")[2] for row in rows} == {"FSLBenchSans", "FSLBenchSans-Bold"}
     assert {row[4] for row in rows} == {"yes"}, "not embedded"
-
-
-@pytest.mark.parametrize("width", [202, 244])
-def test_a_figure_is_as_wide_as_a_column(root: Path, tmp_path: Path, width: int) -> None:
-    path = tmp_path / "figure.svg"
-    assert _plot(root, "scatter", path, "--width", str(width)).exit_code == 0
-    size = re.search(r'<svg[^>]* width="([\d.]+)"', path.read_text())
-    assert size is not None
-    assert width - 3 <= float(size[1]) <= width + 1
-    assert _plot(root, "scatter", tmp_path / "x.svg", "--width", "20").exit_code == 2
 
 
 def test_a_figure_that_is_taller_than_a_page_says_so(root: Path, tmp_path: Path) -> None:
@@ -154,11 +157,126 @@ def test_files_that_are_no_sweeps(tmp_path: Path, content: object) -> None:
     path.write_text(json.dumps(content))
     with pytest.raises(SubmissionError, match="no sweep"):
         sweep_queries([path])
-
-
-def test_two_sweeps_of_the_same_have_two_names(tmp_path: Path) -> None:
-    paths = [tmp_path / f"{name}.json" for name in "ab"]
+    paths = [tmp_path / f"{name}.json" for name in "ab"]  # two of the same have two names
     for path in paths:
         path.write_text(json.dumps(SWEEP))
-    figure = sweep_queries(paths)
-    assert len({row["sweep"] for row in figure.rows}) == 2
+    assert len({row["sweep"] for row in sweep_queries(paths).rows}) == 2
+
+
+def _pixels(colours: int) -> Any:
+    """A picture of 60 by 80 pixels that do not shine through, of so many colours."""
+    palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
+    words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
+    return words.astype("<u4").view(np.uint8).reshape(60, 80, 4)
+
+
+@pytest.mark.parametrize(
+    ("colours", "alpha", "mode"),
+    [(1, 255, "P"), (3, 255, "P"), (256, 255, "P"), (257, 255, "RGBA"), (3, 7, "RGBA")],
+)
+def test_the_pixels_are_the_same(colours: int, alpha: int, mode: str) -> None:
+    image: Any = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `report`")
+    pixels = _pixels(colours)
+    pixels[5, 5, 3] = alpha
+    file = io.BytesIO()
+    image.fromarray(pixels).save(file, format="PNG", compress_level=1)
+    after = packed(file.getvalue())
+    shown = image.open(io.BytesIO(after))
+    assert shown.mode == mode
+    assert np.array_equal(np.asarray(shown.convert("RGBA")), pixels)
+    assert mode == "RGBA" or len(after) < len(file.getvalue())
+
+
+# ---- what commands draw, write and compare, as objects of Python ---------------------------------
+
+
+pytest.importorskip("vl_convert", reason="needs the extra `report`")
+
+DIGITS = {"datasets": "digits", "task_sets": "open-5w5s5q"}
+CHOSEN = ["--dataset", "digits", "--task-set", "open-5w5s5q"]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("results") / "three.parquet"
+    INPUTS["three.parquet"](path)
+    return path
+
+
+@pytest.mark.slow
+def test_a_drawing_is_what_the_command_draws(path: Path, tmp_path: Path) -> None:
+    drawn, written = tmp_path / "command.svg", tmp_path / "python.svg"
+    printed("plot", "forest", str(path), *CHOSEN, "-o", str(drawn))
+    drawing = fb.plot("forest", fb.Submission.read(path), **DIGITS, path=written)
+    assert written.read_bytes() == drawn.read_bytes()
+    assert drawing._repr_svg_() == drawing.svg == written.read_text()
+    assert 'width="486"' in drawing.svg
+    assert "<script" not in drawing.svg
+    assert repr(drawing).startswith("<Drawing forest: ")
+    frame = fb.Submission.read(path).to_arrow()
+    assert fb.plot("forest", frame, **DIGITS).figure == drawing.figure
+    fb.plot("accuracies", frame, **DIGITS, columns=1).write(tmp_path / "one.pdf")
+    assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.slow
+def test_a_drawing_whatever_altair_is_set_to() -> None:
+    """A notebook that uses vegafusion for its own charts."""
+    import altair
+
+    drawing = fb.plot("accuracies", **DIGITS)
+    as_usual = drawing.svg
+    with altair.data_transformers.enable("vegafusion"):
+        assert drawing.svg == as_usual
+
+
+def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
+    """Before anything is read."""
+    nowhere = tmp_path / "there is none.parquet"
+    assert invoke("plot", "forest", nowhere, "--width", "20", "-o", "x.svg").exit_code == 2
+    with pytest.raises(UnknownNameError, match="figure 'pie'"):
+        fb.plot("pie", nowhere)
+    with pytest.raises(OutputError, match="names no format of a figure"):
+        fb.plot("forest", nowhere, path="x.gif")
+    with pytest.raises(SpecError, match="3 columns wide"):
+        fb.plot("forest", nowhere, columns=3)
+
+
+def test_the_page_is_what_the_command_writes(path: Path, tmp_path: Path) -> None:
+    printed("report", str(path), *CHOSEN, "-o", str(tmp_path / "command"))
+    page = fb.report_page(path, tmp_path / "python", **DIGITS)
+    written = (tmp_path / "python" / "index.html").read_text(encoding="utf-8")
+    assert written == (tmp_path / "command" / "index.html").read_text(encoding="utf-8")
+    assert page.text == written
+    assert re.fullmatch(r"<Page of \d\.\d MB; \.write\(folder\)>", repr(page))
+    shown = page._repr_html_()
+    frame = re.fullmatch(
+        r'<iframe [^<>]*sandbox="allow-scripts"[^<>]*srcdoc="([^"<>]*)">(.*)', shown
+    )
+    assert frame is not None
+    assert html.unescape(frame[1]) == written
+    assert frame[2] == "</iframe>"
+
+
+def test_a_page_of_a_frame_names_it_file(path: Path) -> None:
+    page = fb.report_page(fb.Submission.read(path).to_arrow(), **DIGITS)
+    (packed,) = re.findall('id="content">(.*?)</script>', page.text)
+    assert json.loads(gzip.decompress(base64.b64decode(packed)))["arguments"] == "FILE"
+
+
+@pytest.mark.slow
+def test_submissions_frames_and_files_are_compared(path: Path) -> None:
+    submission = fb.Submission.read(path)
+    first = submission.table.column("method")[0].as_py()
+    versus = "pixels/NCC"
+    by_file = fb.compare(f"{path}::{first}", versus, **DIGITS)
+    rows = submission.table.column("method").to_pylist()
+    some = [number for number, name in enumerate(rows) if name == first]
+    frame = submission.to_arrow().take(some)
+    bare = frame.replace_schema_metadata(None)
+    assert fb.compare(bare, versus, **DIGITS) == by_file
+    assert fb.compare(fb.Submission.from_frame(bare), versus, **DIGITS) == by_file
+    again = fb.compare(bare, bare, **DIGITS)
+    assert {(c.method, c.versus) for c in again.comparisons} == {(f"{first} (A)", f"{first} (B)")}
+    with pytest.raises(SubmissionError, match="the frame, pixels/NCC hold 4 methods"):
+        fb.compare(submission.to_arrow(), versus)

@@ -115,8 +115,7 @@ def open_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Open]:
 
     def opened(
         address: str = "",
-        *,
-        file: Path | None = None,
+        file: Any = None,
         width: int = 1300,
         scheme: str = "light",
         script: bool = True,

@@ -81,7 +81,6 @@ def results(release: Release) -> Submission:
 
 
 def _pictures(block: Elements) -> Iterator[tuple[str, Any]]:
-    """Give what stands for each image of a block, and the image."""
     for image in block.images:
         head, _, data = image["src"].partition(",")
         assert head == "data:image/webp;base64"
@@ -89,8 +88,7 @@ def _pictures(block: Elements) -> Iterator[tuple[str, Any]]:
 
 
 def _section(text: str) -> str:
-    (section,) = re.findall('<section class="wide" id="pictures".*?</section>', text, re.DOTALL)
-    return str(section)
+    return re.findall('<section class="wide" id="pictures".*?</section>', text, re.DOTALL)[0]
 
 
 def _block(text: str, task_set: str) -> str:
@@ -226,8 +224,8 @@ def test_pictures_have_their_share_of_a_page(
 
 
 def test_large_tasks_are_cut_and_say_so(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pictures, "MOST_IMAGES", 1)
-    monkeypatch.setattr(pictures, "MOST_CLASSES", 1)
+    for most in ("MOST_IMAGES", "MOST_CLASSES"):
+        monkeypatch.setattr(pictures, most, 1)
     block = Elements(_block(pictures_html(release, _many(release), (), None), CLOSED))
     assert len(list(_pictures(block))) == 2
     assert "classes, the first 1 of 2" in block.text
@@ -274,10 +272,9 @@ def test_names_are_text_whatever_they_hold(release: Release) -> None:
     assert parts.text.count(HOSTILE) >= 12
 
 
-@pytest.fixture(scope="module")
-def pictured_page(page: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pictured") / "index.html"
-    path.write_text(page, encoding="utf-8")
+@pytest.fixture
+def pictured_page(page: str, tmp_path: Path) -> Path:
+    (path := tmp_path / "index.html").write_text(page, encoding="utf-8")
     return path
 
 
