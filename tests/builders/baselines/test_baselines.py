@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference_heads
+from msgspec.structs import replace
 from numpy.testing import assert_allclose, assert_array_equal
 from tiny_features import build_pictures
 

@@ -1,6 +1,5 @@
 """Writing releases, reading them back with every reader that is promised, and the dataset card."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 import yaml
 from full_checks import check_module
 from huggingface_hub import DatasetCard
+from msgspec.structs import replace
 
 from benchmark_spec.errors import FSLBenchError, SpecError
 from benchmark_spec.manifest import CARD_FILE, Dataset, Manifest, Table

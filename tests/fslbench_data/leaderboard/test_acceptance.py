@@ -1,7 +1,6 @@
 """The layout of a results repository, which release a submission answers, and refused files."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa

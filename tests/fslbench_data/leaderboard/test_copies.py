@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest

@@ -10,6 +10,7 @@ from biased_release import write_biased
 from commands import invoke
 from flood import fill, measured
 from hub_server import HubServer
+from msgspec.structs import replace
 from results_repository import KEY, Repository, answers, random_counts
 from toy_release import toy_release
 

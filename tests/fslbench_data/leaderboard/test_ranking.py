@@ -1,12 +1,12 @@
 """One task set's table: its statistics and order, names alike, and results of two methods."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from class_aware_interval import class_aware_interval
+from msgspec.structs import replace
 from results_repository import Repository
 from scipy.stats import t, ttest_rel
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from feature_arrays import feature_array
 from hub_server import HubServer
+from msgspec.structs import replace
+from tiny_features import feature_array
 
 from benchmark_spec.errors import CorruptReleaseError, LicenceError, ReleaseError, UnknownNameError
 from builders.hub.publish import check_licences, publish

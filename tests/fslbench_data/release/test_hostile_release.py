@@ -40,7 +40,8 @@ def test_pipes_and_devices_are_not_read(folder: Path, tmp_path: Path) -> None:
         path.unlink()
     os.mkfifo(folder / "release.json")
     (other / OPEN).symlink_to("/dev/zero")
-    for kind, what in opened(folder, other):
+    for each in (folder, other):
+        kind, what = opened(each)
         assert (kind, what.endswith("is not a regular file")) == ("CorruptReleaseError", True)
 
 

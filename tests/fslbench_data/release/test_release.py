@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pytest
 from forged import parquet
 from hub_server import Fault, HubServer
+from msgspec.structs import replace
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (

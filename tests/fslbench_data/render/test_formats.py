@@ -11,7 +11,6 @@ import shlex
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import printed
+from msgspec.structs import replace
 from recorded import in_run, recorded
 from typesetting import typeset
 

@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa

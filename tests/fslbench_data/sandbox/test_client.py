@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from bombs import BOMBS, few, lists, many, slow
 from hostile_parquet import NUM_ROWS, Parquet, put, with_page
+from msgspec.structs import replace
 from processes import python
 
 from benchmark_spec import errors
