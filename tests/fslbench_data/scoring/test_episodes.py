@@ -1,12 +1,12 @@
 """Logs whose tasks differ in their numbers of classes, shots and queries."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from commands import invoke
+from golden_inputs import write_columns
 from scipy import stats
 
 import fslbench_data as fb
@@ -15,7 +15,6 @@ from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
 from benchmark_spec.errors import NoIntervalError, SchemaError, TaskLogError
-from fslbench_data.scoring.open_log import open_log
 
 CLASSES, IMAGES, TASKS = 14, 40, 300
 SIZES = dict.fromkeys([f"c{c:02}" for c in range(CLASSES)], IMAGES)
@@ -31,23 +30,14 @@ def _log(methods: tuple[str, ...] = ("one", "two"), seed: int = 0) -> list[dict[
         classes = rng.permutation(CLASSES)[:way]
         shots = rng.integers(1, 7, way)
         drawn = [rng.permutation(IMAGES)[: shot + query] for shot in shots]
+        row = {"task": task, "class_ids": [f"c{c:02}" for c in classes]}
+        row["support_ids"] = _ids(classes, [own[:-query] for own in drawn])
+        row["query_ids"] = _ids(classes, [own[-query:] for own in drawn])
         for number, method in enumerate(methods):
             seen = [ease[number, c, own] for c, own in zip(classes, drawn, strict=True)]
-            chance = [
-                1 / (1 + np.exp(-own[:shot].mean() - own[shot:]))
-                for own, shot in zip(seen, shots, strict=True)
-            ]
-            right = rng.random((way, query)) < np.array(chance)
-            rows.append(
-                {
-                    "method": method,
-                    "task": task,
-                    "class_ids": [f"c{c:02}" for c in classes],
-                    "support_ids": _ids(classes, [own[:-query] for own in drawn]),
-                    "query_ids": _ids(classes, [own[-query:] for own in drawn]),
-                    "correct": right.astype(int).tolist(),
-                }
-            )
+            logits = [own[:-query].mean() + own[-query:] for own in seen]
+            right = rng.random((way, query)) < 1 / (1 + np.exp(-np.array(logits)))
+            rows.append({"method": method, **row, "correct": right.astype(int).tolist()})
     return rows
 
 
@@ -69,12 +59,8 @@ def test_each_has_intervals_for_images_and_classes(report: fb.Report) -> None:
     (task_set,) = report.sets
     assert task_set.scored.task_set == "episodes-10w6s8q"
     for score in task_set.scores:
-        usual, images, classes = (
-            score.intervals[kind].halfwidth for kind in ("closed", "images", "classes")
-        )
-        assert usual is not None
-        assert images is not None
-        assert classes is not None
+        kinds = ("closed", "images", "classes")
+        usual, images, classes = (score.intervals[kind].halfwidth for kind in kinds)
         assert 0 < usual < images <= classes
     (comparison,) = task_set.comparisons
     assert comparison.intervals["images"].difference.halfwidth
@@ -86,19 +72,17 @@ def test_each_has_intervals_for_images_and_classes(report: fb.Report) -> None:
 def test_every_command_takes_them(
     log: list[dict[str, Any]], report: fb.Report, tmp_path: Path
 ) -> None:
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
-    own = open_log(path, class_sizes=SIZES)
+    columns = {name: [row[name] for row in log] for name in log[0]}
+    path = write_columns(tmp_path / "log.jsonl", columns)
+    own = fb.open_log(path, class_sizes=SIZES)
     assert fb.score(own).scores[0].intervals["images"] == report.scores[0].intervals["images"]
     assert "300 tasks of up to 10 classes and up to 14 images of each" in str(report)
     assert "one" in fb.table(own).markdown()
     assert "svg" in fb.plot("forest", own, datasets="log", task_sets="episodes-10w6s8q").svg
+    sql = "SELECT len(class_ids), len(support) FROM tasks WHERE task_id = 0"
     with fb.connect(submissions=own) as connection:
-        ((classes, support),) = connection.sql(
-            "SELECT class_ids, support FROM tasks WHERE task_id = 0"
-        ).fetchall()
-    assert (len(classes), len(support)) == (
-        len(log[0]["class_ids"]), sum(map(len, log[0]["support_ids"])),
-    )  # fmt: skip
+        (sizes,) = connection.sql(sql).fetchall()
+    assert sizes == (len(log[0]["class_ids"]), sum(map(len, log[0]["support_ids"])))
     found = invoke("plan", "--pilot", f"{path}::one", "--versus", "two")
     assert "differ in their numbers" in found.stderr
 
@@ -209,16 +193,15 @@ def test_what_is_wrong_with_a_task(change: Any, said: str) -> None:
         fb.interval(log, class_sizes=SIZES)
 
 
-def test_classes_drawn_unevenly_are_found() -> None:
-    log = [row for row in _log(("one",)) if "c00" in row["class_ids"] or row["task"] % 4]
-    with pytest.raises(TaskLogError, match=r"not drawn uniformly|c00"):
-        fb.interval(log, class_sizes=SIZES | {"c99": 40})
-
-
-def test_groups_want_tasks_of_one_shape(log: list[dict[str, Any]]) -> None:
+def test_what_is_wrong_with_tasks_of_different_numbers(log: list[dict[str, Any]]) -> None:
+    uneven = [row for row in log if "c00" in row["class_ids"] or row["task"] % 4]
     groups = {f"{c}/{i:02}": f"{c}/{i // 2}" for c in SIZES for i in range(IMAGES)}
-    with pytest.raises(TaskLogError, match="different numbers"):
-        fb.interval(log, class_sizes=SIZES, groups=groups)
+    for rows, more, said in (
+        (uneven, {"class_sizes": SIZES | {"c99": 40}}, r"not drawn uniformly|c00"),
+        (log, {"class_sizes": SIZES, "groups": groups}, "different numbers"),
+    ):
+        with pytest.raises(TaskLogError, match=said):
+            fb.interval(rows, **more)
 
 
 def test_of_inductive_methods_it_counts_which_queries_were_right(
@@ -228,9 +211,6 @@ def test_of_inductive_methods_it_counts_which_queries_were_right(
     for known, whole in zip(told.scores, report.scores, strict=True):
         assert (known.by_queries, whole.by_queries) == (True, False)
         assert known.accuracy == whole.accuracy
-    own = told.comparisons[0].intervals["images"].difference.halfwidth
-    of_tasks = report.comparisons[0].intervals["images"].difference.halfwidth
-    assert own is not None
-    assert of_tasks is not None
-    assert 0.7 * of_tasks < own != of_tasks
+    own, of_tasks = (r.comparisons[0].intervals["images"].difference for r in (told, report))
+    assert 0.7 * of_tasks.halfwidth < own.halfwidth != of_tasks.halfwidth
     assert invoke("plan", "--inductive").exit_code == 2

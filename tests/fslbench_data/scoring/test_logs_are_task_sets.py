@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import invoke
+from golden_inputs import joined, write_columns
 from own_logs import estimates
 
 import fslbench_data as fb
-from benchmark_spec.errors import FSLBenchError, SchemaError, SubmissionError, UnknownNameError
+from benchmark_spec.errors import FSLBenchError, SubmissionError, UnknownNameError
 from fslbench_data.submission.reading import is_log
 
 SIZES = {str(c): 60 for c in range(15)}
@@ -27,8 +27,7 @@ SIZES = {str(c): 60 for c in range(15)}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a log of three methods on 300 tasks, and the sizes of its classes."""
     folder = tmp_path_factory.mktemp("log")
-    rows = own_logs.rows(own_logs.with_roles(own_logs.log(tasks=300)))
-    (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_columns(folder / "log.jsonl", own_logs.with_roles(own_logs.log(tasks=300)))
     (folder / "sizes.json").write_text(json.dumps(SIZES))
     return folder
 
@@ -61,69 +60,34 @@ def test_rows_and_columns_are_taken_as_files_are(folder: Path) -> None:
         assert fb.table(log).csv() == fb.table(fb.open_log(folder / "log.jsonl")).csv()
 
 
-def test_what_takes_no_log_says_so(folder: Path, tmp_path: Path) -> None:
-    words = "merge", str(folder / "log.jsonl"), "-o", str(tmp_path / "all.parquet")
-    refused = invoke(*words)
-    assert "a log is no submission: score, compare, table" in " ".join(refused.stderr.split())
-    rows = own_logs.rows(own_logs.with_roles(own_logs.log(tasks=20)))
-    halves = [row | {"correct": [0.5] * 25} for row in rows]
-    with pytest.raises(SchemaError, match="a list of integers, 1 or 0, or of Booleans"):
-        fb.interval(halves)
-
-
-def test_csv_and_json_of_score(folder: Path, report: fb.Report) -> None:
-    first, *lines = _run(folder, "score", "LOG", "--format", "csv").splitlines()
-    assert first == f"# {report.signature}"
-    rows = [row for row in csv.DictReader(lines) if row["interval"] == "images"]
-    widths = [c.intervals["images"].difference.halfwidth for c in report.comparisons]
-    assert [float(row["diff_halfwidth"]) for row in rows] == widths
-    assert {(row["dataset"], row["task_set"]) for row in rows} == {("log", "own-5w5s5q")}
-    content = json.loads(_run(folder, "score", "LOG", "--format", "json"))
-    assert content["log"]["images"] == 900
-    assert content["log"]["sentence"] in " ".join(_run(folder, "score", "LOG").split())
-    assert content["log"]["missing"] == []
-    assert [score["left_out_images"]["halfwidth"] for score in content["scores"]] == [
-        score.intervals["images"].halfwidth for score in report.scores
-    ]
-
-
-def test_tables_and_figures(folder: Path, report: fb.Report, tmp_path: Path) -> None:
+def test_tables_figures_and_pages(folder: Path, report: fb.Report, tmp_path: Path) -> None:
     text = _run(folder, "table", "LOG", "--format", "markdown")
     for score in report.scores:
         assert f"{score.accuracy.mean:.2f} ± {score.intervals['images'].halfwidth:.2f}" in text
     assert "own tasks (digest" in text
-    own = fb.open_log(folder / "log.jsonl", class_sizes=SIZES)
-    drawn = fb.plot("forest", own)
-    assert len(drawn.figure.rows) == 3
+    for trained in (None, False):
+        own = fb.open_log(folder / "log.jsonl", class_sizes=SIZES, trained=trained)
+        scatter = fb.plot("scatter", own, methods=("weak", "strong"))
+        figures = *(fb.plot(kind, own) for kind in ("forest", "accuracies")), scatter
+        for caption in (*(each.caption for each in figures), " ".join(fb.table(own).notes)):
+            assert ("One training run each of" in caption) is (trained is None)
+    assert len(figures[0].figure.rows) == 3
     _run(folder, "report", "LOG", "-o", str(tmp_path / "page"))
     assert "strong too" in (tmp_path / "page/index.html").read_text(encoding="utf-8")
 
 
-def test_sql(folder: Path, report: fb.Report) -> None:
-    own = fb.open_log(folder / "log.jsonl", class_sizes=SIZES)
-    with fb.connect(submissions=own) as connection:
-        widths = dict(
-            connection.execute(
-                "SELECT method, halfwidth FROM scores WHERE interval = 'images'"
-            ).fetchall()
-        )
-    assert widths == {s.method: s.intervals["images"].halfwidth for s in report.scores}
-
-
-@pytest.mark.parametrize("how", ["two sets of tasks", "runs with tasks of their own"])
-def test_results_and_tasks_of_sql_have_the_same_numbers(how: str) -> None:
-    """Every result joins the task whose images the log gives it."""
+@pytest.mark.parametrize("runs", [False, True])
+def test_results_and_tasks_of_sql_have_the_same_numbers(runs: bool) -> None:
+    """Every result joins the task whose images the log gives it: of two sets, or of runs."""
     parts = [own_logs.log(methods={"a": 0.0}, tasks=40, images=20, seed=seed) for seed in range(2)]
-    if how == "two sets of tasks":
+    if not runs:
         parts[1]["method"] = ["b"] * 40
         parts[1]["task"] = [100 + task for task in parts[1]["task"]]
-    log = {name: [v for part in parts for v in part[name]] for name in own_logs.ROW}
-    if how != "two sets of tasks":
-        log["run"] = [run for run in range(2) for _ in range(40)]
+    log = joined(parts) | ({"run": [0] * 40 + [1] * 40} if runs else {})
     own = fb.open_log(log, class_sizes=dict.fromkeys(range(15), 20))
     with fb.connect(submissions=own) as connection:
         rows = connection.execute(
-            "SELECT r.method, r.run, r.n_correct, t.class_ids, t.query FROM results r "
+            "SELECT r.method, r.n_correct, t.class_ids, t.query FROM results r "
             "JOIN tasks t USING (dataset, task_set, task_id)"
         ).fetchall()
         paths = dict(connection.execute("SELECT image_id, path FROM images").fetchall())
@@ -131,12 +95,11 @@ def test_results_and_tasks_of_sql_have_the_same_numbers(how: str) -> None:
     assert len(rows) == 80
     found = {
         (method, n, tuple(names[c] for c in classes), tuple(paths[i] for i in query))
-        for method, _, n, classes, query in rows
+        for method, n, classes, query in rows
     }
     for row in own_logs.rows(log):
         images = tuple(str(image) for own in row["image_ids"] for image in own[5:])
-        key = row["method"], row["n_correct"], tuple(map(str, row["class_ids"])), images
-        assert key in found
+        assert (row["method"], row["n_correct"], (*map(str, row["class_ids"]),), images) in found
 
 
 def test_validate_takes_a_log_in_python_as_the_command_does(folder: Path) -> None:
@@ -190,20 +153,15 @@ def test_compare(folder: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 def test_compare_two_logs_of_a_method_each(folder: Path, tmp_path: Path, ending: str) -> None:
-    frame = pd.read_json(folder / "log.jsonl", lines=True)
-    weak, strong = (tmp_path / f"{name}.{ending}" for name in ("weak", "strong"))
-    write = {
-        "csv": lambda own, path: own.to_csv(path, index=False),
-        "jsonl": lambda own, path: own.to_json(path, orient="records", lines=True),
-        "parquet": lambda own, path: own.to_parquet(path),
-    }[ending]
+    rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    weak, strong = (str(tmp_path / f"{name}.{ending}") for name in ("weak", "strong"))
     for path in (weak, strong):
-        write(frame[frame.method == path.stem], path)
-    expected = "-10.04"
-    assert expected in _run(folder, "compare", str(weak), str(strong))
-    assert expected in _run(folder, "compare", f"{weak}::weak", str(strong))
-    assert expected.replace("-", "+") in _run(folder, "compare", str(strong), str(weak))
-    refused = _run(folder, "compare", str(weak), "weak", code=2)
+        own = [row for row in rows if row["method"] == Path(path).stem]
+        write_columns(Path(path), {name: [row[name] for row in own] for name in own[0]})
+    assert "-10.04" in _run(folder, "compare", weak, strong)
+    assert "-10.04" in _run(folder, "compare", f"{weak}::weak", strong)
+    assert "+10.04" in _run(folder, "compare", strong, weak)
+    refused = _run(folder, "compare", weak, "weak", code=2)
     assert "name 1 method of" in refused
     assert "fix: name another log besides" in refused
 
@@ -213,13 +171,15 @@ def test_validate_and_cite(folder: Path) -> None:
     assert "Oops" in _run(folder, "cite", "LOG")
 
 
-def test_a_log_stands_alone(folder: Path, root: Path) -> None:
+def test_a_log_stands_alone(folder: Path, root: Path, tmp_path: Path) -> None:
     log, results = folder / "log.jsonl", root / "examples/my_results.parquet"
     with pytest.raises(SubmissionError, match="a log of one's own tasks stands beside other"):
         fb.score([log, results])
     result = invoke("score", results, "--class-sizes", results)
     assert result.exit_code == 2
     assert "--class-sizes is of a log of one's own tasks" in result.output
+    refused = invoke("merge", log, "-o", tmp_path / "all.parquet").stderr
+    assert "a log is no submission: score, compare, table" in " ".join(refused.split())
 
 
 def test_what_is_a_log(folder: Path, root: Path, tmp_path: Path) -> None:
@@ -240,8 +200,8 @@ def test_what_is_a_log(folder: Path, root: Path, tmp_path: Path) -> None:
 
 
 def _accuracies(log: own_logs.Columns) -> own_logs.Columns:
-    rest: own_logs.Columns = {k: v for k, v in log.items() if k not in ("n_correct", "n_query")}
-    return {**rest, "accuracy": [n / 25 for n in log["n_correct"]]}
+    shares = {"accuracy": [n / 25 for n in log["n_correct"]]}
+    return {k: v for k, v in log.items() if k not in ("n_correct", "n_query")} | shares
 
 
 @pytest.mark.parametrize("change", [_accuracies, lambda log: _accuracies(own_logs.with_roles(log))])
@@ -276,14 +236,3 @@ def test_tasks_of_more_classes_and_images_than_a_release_has() -> None:
     assert score.accuracy.mean == pytest.approx(np.mean(log["n_correct"]) / 360)
     with fb.connect(submissions=own) as connection:
         assert connection.execute("SELECT count(*) FROM results").fetchall() == [(12,)]
-
-
-def test_captions_name_methods_of_one_training_run_as_tables_do() -> None:
-    columns = own_logs.log(methods={"weak": 0.0, "strong": 0.1}, tasks=200)
-    sizes = dict.fromkeys(range(15), 60)
-    for trained in (None, False):
-        log = fb.open_log(columns, class_sizes=sizes, trained=trained)
-        scatter = fb.plot("scatter", log, methods=("weak", "strong"))
-        figures = *(fb.plot(kind, log) for kind in ("forest", "accuracies")), scatter
-        for caption in (*(each.caption for each in figures), " ".join(fb.table(log).notes)):
-            assert ("One training run each of" in caption) is (trained is None)

@@ -10,9 +10,9 @@ import numpy as np
 import own_logs
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from commands import invoke, printed
+from golden_inputs import write_columns
 
 import fslbench_data as fb
 from benchmark_spec.errors import DoubledTaskError, FSLBenchWarning, SchemaError, SpecError
@@ -24,6 +24,15 @@ def _log(shots: int, tasks: int = 120, **how: Any) -> list[dict[str, Any]]:
     """Rows of tasks of 5 ways with 5 queries of a class, whose names are the same for all shots."""
     columns = own_logs.log(per_class=shots + 5, tasks=tasks, **how)
     return own_logs.rows(own_logs.with_roles(columns, shots))
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> str:
+    return str(write_columns(path, {name: [row[name] for row in rows] for name in rows[0]}))
+
+
+def _told(log: Any) -> Any:
+    """The log with lists of as many right queries as each task has."""
+    return [row | {"correct": [int(i < row["n_correct"]) for i in range(25)]} for row in log]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +49,7 @@ def test_each_has_the_numbers_that_it_has_alone(
     if form == "two files":
         log = [tmp_path / "five.jsonl", tmp_path / "one.jsonl"]
         for path, shots in zip(log, (5, 1), strict=True):
-            path.write_text("".join(json.dumps(row) + "\n" for row in _log(shots)))
+            _write(path, _log(shots))
     both = fb.interval(log, class_sizes=SIZES)
     assert [str(each.scored) for each in both.sets] == ["log/own-5w1s5q", "log/own-5w5s5q"]
     assert [each.scored.fingerprint for each in both.sets] == [
@@ -51,9 +60,7 @@ def test_each_has_the_numbers_that_it_has_alone(
 
 
 def test_a_table_has_a_column_for_each(tmp_path: Path) -> None:
-    paths = [str(tmp_path / f"{shots}.jsonl") for shots in (1, 5)]
-    for path, shots in zip(paths, (1, 5), strict=True):
-        Path(path).write_text("".join(json.dumps(row) + "\n" for row in _log(shots)))
+    paths = [_write(tmp_path / f"{shots}.jsonl", _log(shots)) for shots in (1, 5)]
     (tmp_path / "sizes.json").write_text(json.dumps({str(c): 60 for c in range(15)}))
     given = ["table", *paths, "--class-sizes", str(tmp_path / "sizes.json"), "--format", "latex"]
     assert r"method & 1-shot & 5-shot \\" in printed(*given)
@@ -63,12 +70,10 @@ def test_a_table_has_a_column_for_each(tmp_path: Path) -> None:
 
 
 def test_with_which_queries_were_right() -> None:
-    """Lists of as many right queries as each task has stay with their tasks."""
-    rows = {shots: _log(shots) for shots in (1, 5)}
-    for row in (row for of in rows.values() for row in of):
-        row["correct"] = [int(i < row["n_correct"]) for i in range(25)]
-    both = fb.interval([*rows[1], *rows[5]], class_sizes=SIZES, inductive=True)
-    alone = [fb.interval(of, class_sizes=SIZES, inductive=True) for of in rows.values()]
+    """They stay with their tasks."""
+    rows = [_told(_log(shots)) for shots in (1, 5)]
+    both = fb.interval([*rows[0], *rows[1]], class_sizes=SIZES, inductive=True)
+    alone = [fb.interval(of, class_sizes=SIZES, inductive=True) for of in rows]
     assert [*both.scores] == [score for of in alone for score in of.scores]
     assert all(score.by_queries for score in both.scores)
 
@@ -124,42 +129,34 @@ def test_few_tasks_or_many_numbers_of_shots_stay_together(shots: dict[int, int])
 @pytest.mark.parametrize("second", ["b.parquet", "b.jsonl"])
 @pytest.mark.parametrize("first", ["a.parquet", "a.jsonl"])
 def test_logs_of_two_kinds_of_files_are_joined(tmp_path: Path, first: str, second: str) -> None:
-    together = _log(5)
-    for name, method in ((first, "weak"), (second, "strong")):
-        rows = [row for row in together if row["method"] == method]
-        if name.endswith("parquet"):
-            pq.write_table(pa.Table.from_pylist(rows), tmp_path / name)
-        else:
-            text = "".join(json.dumps(row) + "\n" for row in rows)
-            (tmp_path / name).write_text(text)
-    joined = fb.interval([tmp_path / first, tmp_path / second], class_sizes=SIZES)
-    alone = [row for row in together if row["method"] != "strong too"]
+    alone = [row for row in _log(5) if row["method"] != "strong too"]
+    files = [
+        _write(tmp_path / name, [row for row in alone if row["method"] == method])
+        for name, method in ((first, "weak"), (second, "strong"))
+    ]
+    joined = fb.interval(files, class_sizes=SIZES)
     assert [*joined.scores] == [*fb.interval(alone, class_sizes=SIZES).scores]
 
 
 def test_logs_that_cannot_be_joined() -> None:
     one = pa.Table.from_pylist(_log(1))
-    with pytest.raises(SchemaError, match="logs have other columns"):
-        fb.interval([one, one.append_column("run", pa.repeat("a", len(one)))], class_sizes=SIZES)
     texts = pa.Table.from_pylist([{**row, "class_ids": [*"abcde"]} for row in _log(5)])
-    with pytest.raises(SchemaError, match="columns of logs are not alike"):
-        fb.interval([one, texts], class_sizes=SIZES)
-    with pytest.raises(DoubledTaskError):
-        fb.interval([one, one], class_sizes=SIZES)
     numbers = pa.Table.from_pylist([{**row, "method": 1} for row in _log(1)])
-    with pytest.raises(SchemaError, match="write `method` as strings"):
-        fb.interval([numbers, numbers], class_sizes=SIZES)
     draws = pa.table({"method": ["a"], "image": ["x"], "class": ["c"], "predicted": ["c"]})
-    with pytest.raises(SpecError, match="read from one file"):
-        fb.interval([draws, draws])
+    in_runs = one.append_column("run", pa.repeat("a", len(one)))
+    for first, second, error, said in (
+        (one, in_runs, SchemaError, "logs have other columns"),
+        (one, texts, SchemaError, "columns of logs are not alike"),
+        (one, one, DoubledTaskError, "twice"),
+        (numbers, numbers, SchemaError, "write `method` as strings"),
+        (draws, draws, SpecError, "read from one file"),
+    ):
+        with pytest.raises(error, match=said):
+            fb.interval([first, second], class_sizes=None if first is draws else SIZES)
 
 
 def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole() -> None:
-    rows = [
-        {**row, "run": run, "correct": [int(i < row["n_correct"]) for i in range(25)]}
-        for run in range(2)
-        for row in _log(5, seed=run)
-    ]
+    rows = [{**row, "run": run} for run in range(2) for row in _told(_log(5, seed=run))]
     with pytest.warns(FSLBenchWarning, match="changes nothing where training runs have tasks of"):
         report = fb.interval(rows, class_sizes=SIZES, inductive=True)
     said = " ".join(str(report).split())
@@ -171,10 +168,9 @@ def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole() -> No
 
 
 def test_groups_with_two_images_in_a_task_are_told() -> None:
-    rows = [{**row, "correct": [int(i < row["n_correct"]) for i in range(25)]} for row in _log(5)]
     groups = {1000 * c + i: f"{c}-{i // 2}" for c in range(15) for i in range(60)}
     with pytest.warns(FSLBenchWarning, match="a task shows several images of a group"):
-        fb.interval(rows, groups=groups, inductive=True)
+        fb.interval(_told(_log(5)), groups=groups, inductive=True)
 
 
 def test_a_plan_is_for_the_shots_that_are_asked_for() -> None:
@@ -193,8 +189,7 @@ def test_a_plan_is_for_the_shots_that_are_asked_for() -> None:
 
 def test_a_plan_of_a_log_is_told_no_other_tasks(tmp_path: Path) -> None:
     """They did nothing, in silence."""
-    path = tmp_path / "log.parquet"
-    pq.write_table(pa.Table.from_pylist(_log(5)), path)
+    path = _write(tmp_path / "log.parquet", _log(5))
     for option, said in (
         ("--ways=7", "answered no tasks of 7 ways"),
         ("--queries=3", "the queries and draws that it has"),

@@ -11,18 +11,21 @@ import fslbench_data as fb
 from benchmark_spec.errors import TaskLogError, UnknownNameError
 
 
-def _log(names: list[str], sizes: list[int], tasks: int = 300) -> dict[str, list[Any]]:
+def _log(sizes: dict[str, int], tasks: int = 300) -> dict[str, list[Any]]:
     """Tasks of 5 ways and 6 images a class, drawn from classes of these names and sizes."""
-    rng = np.random.default_rng(0)
+    rng, names = np.random.default_rng(0), [*sizes]
     log: dict[str, list[Any]] = {"method": ["A"] * tasks, "task": list(range(tasks))}
     classes = [rng.choice(len(names), 5, replace=False) for _ in range(tasks)]
     log["class_ids"] = [[names[c] for c in of] for of in classes]
     log["image_ids"] = [
-        [[1000 * int(c) + int(i) for i in rng.choice(sizes[c], 6, replace=False)] for c in of]
+        [(1000 * c + rng.choice(sizes[names[c]], 6, replace=False)).tolist() for c in of]
         for of in classes
     ]
     log["n_correct"], log["n_query"] = rng.integers(10, 26, tasks).tolist(), [25] * tasks
     return log
+
+
+MINI = {str(n): 600 for n in range(20)}
 
 
 def test_the_splits_of_papers() -> None:
@@ -46,36 +49,28 @@ def test_sizes_under_the_names_of_a_log() -> None:
     assert known.TestSplit({"a": 3, "b": 4}).sizes_of(["0"]) == {"a": 3, "b": 4}
 
 
-def test_miniimagenet_with_any_names_of_classes() -> None:
-    log = _log([str(n) for n in range(20)], [600] * 20)
-    named = fb.interval(log, class_sizes="miniImageNet")
-    given = fb.interval(log, class_sizes={str(n): 600 for n in range(20)})
-    assert named.log.images + named.log.unseen == 12_000
-    assert estimates(named) == estimates(given)
+def test_data_sets_by_their_names() -> None:
+    """Of papers, whatever the log calls their classes, and of the package."""
+    classes = fb.load_release().classes("digits")
+    digits = {row["class_name"]: row["n_images"] for row in classes.to_pylist()}
+    for name, sizes in (("miniImageNet", MINI), ("Digits", digits)):
+        log = _log(sizes)
+        named, given = (fb.interval(log, class_sizes=told) for told in (name, sizes))
+        assert named.log.images + named.log.unseen == sum(sizes.values())
+        assert estimates(named) == estimates(given)
 
 
 def test_cub_by_the_names_of_its_classes() -> None:
     sizes = known.test_splits()["cub"].known
-    log = _log([*sizes], [*sizes.values()], tasks=600)
-    assert fb.interval(log, class_sizes="CUB").log.unseen == 2953 - len(
-        {image for task in log["image_ids"] for of in task for image in of}
-    )
+    log = _log(sizes, tasks=600)
+    seen = {image for task in log["image_ids"] for of in task for image in of}
+    assert fb.interval(log, class_sizes="CUB").log.unseen == 2953 - len(seen)
     log["class_ids"] = [[list(sizes).index(name) for name in of] for of in log["class_ids"]]
     with pytest.raises(TaskLogError, match="the class sizes lack 50 classes of the log"):
         fb.interval(log, class_sizes="CUB")
 
 
-def test_a_data_set_of_the_package_by_its_name() -> None:
-    classes = fb.load_release().classes("digits")
-    sizes = {row["class_name"]: row["n_images"] for row in classes.to_pylist()}
-    log = _log([*sizes], [*sizes.values()])
-    assert estimates(fb.interval(log, class_sizes="Digits")) == estimates(
-        fb.interval(log, class_sizes=sizes)
-    )
-
-
 def test_names_that_give_no_sizes() -> None:
-    log = _log([str(n) for n in range(20)], [600] * 20)
     for name in ("minimagenet", "cropdisease"):
         with pytest.raises(UnknownNameError, match="or give a file with the columns class and"):
-            fb.interval(log, class_sizes=name)
+            fb.interval(_log(MINI), class_sizes=name)

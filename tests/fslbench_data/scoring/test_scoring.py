@@ -1,12 +1,10 @@
 """From counts to verdicts, on a release small enough to compute by hand."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import invoke
 from recorded import recorded_sets
 from scipy import stats
 
@@ -66,15 +64,7 @@ def test_the_order_of_rows_does_not_matter(example: Submission, embedded: Releas
     assert score(shuffled, embedded) == score(example, embedded)
 
 
-def test_a_release_without_references_has_nothing_to_compare(toy: Release) -> None:
-    with pytest.raises(SubmissionError, match="has no reference methods"):
-        score(None, toy)
-
-
-# ---- pooled sets are named to whoever answers other sets of the same data ------------------------
-
-
-def test_pooled_sets_of_the_same_data_ways_and_shots(
+def test_pooled_sets_of_the_same_data_ways_and_shots_are_named(
     example: Submission, embedded: Release, toy: Release
 ) -> None:
     report = score(example, embedded, task_sets=["closed-5w1s1q", "closed-5w10s7q"])
@@ -82,15 +72,8 @@ def test_pooled_sets_of_the_same_data_ways_and_shots(
     assert named == ["digits/pooled-5w1s1q", "digits/pooled-5w10s7q"]
     assert pooled_instead(report, toy) == []  # which has no such task sets
     assert pooled_instead(score(None, embedded, datasets="digits"), embedded) == []
-
-
-def test_the_tip_stands_behind_the_answer_alone(root: Path) -> None:
-    mine = str(root / "examples/my_results.parquet")
-    answered = invoke("score", mine)
-    assert answered.stderr.startswith("tip: evaluate the pooled sets (digits/pooled-5w1s1q and 2")
-    assert "tip:" not in answered.stdout
-    for options in (["--format", "csv"], ["--task-set", "open-5w5s5q"], ["--counts"]):
-        assert "tip:" not in invoke("score", mine, *options).stderr
+    with pytest.raises(SubmissionError, match="has no reference methods"):
+        score(None, toy)
 
 
 def test_a_signature_names_the_commit_of_a_release_of_the_hub(toy: Release) -> None:
