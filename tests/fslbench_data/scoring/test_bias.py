@@ -37,24 +37,6 @@ def _guesses(release: Release, name: str, seed: int = 0, level: float | None = N
     return recorder.submission()
 
 
-def test_a_prefix_and_some_steps(biased: Release) -> None:
-    whole = _guesses(biased, "whole")
-    rows = whole.table.to_pandas()
-    recorder = Recorder("part")
-    for step, number in (("random", 15), ("inter", 4)):
-        info = biased.task_set_info("things", f"{step}_words-3w2s3q")
-        tasks = biased.task_set("things", str(info.name))
-        mine = rows[rows["task_set"] == str(info.name)].sort_values("task_id")["predictions"]
-        for task_id, answer in enumerate(mine.to_list()[:number]):
-            recorder.add(tasks[task_id], answer)
-    part = recorder.submission()
-    (ladder,) = bias(part, biased).ladders
-    (found,) = ladder.methods
-    assert [s.accuracy.tasks for s in found.steps.values()] == [15, 4]
-    ((before, after, lost),) = found.gaps
-    assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
-
-
 @pytest.mark.slow
 def test_ladders_are_compared_by_how_they_rank_three_methods(biased: Release) -> None:
     three = merge([_guesses(biased, name, seed) for seed, name in enumerate("abc")])

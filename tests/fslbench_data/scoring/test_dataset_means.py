@@ -138,9 +138,7 @@ def test_methods_identical_on_one_data_set_alone_have_no_interval(tmp_path: Path
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0.95, "+"), (0.99999, "?")])
-def test_equal_differences_on_few_tasks_make_no_mean_sure(
-    tmp_path: Path, level: float, expected: str
-) -> None:
+def test_equal_differences_on_few_tasks_make_no_mean_sure(tmp_path, level, expected) -> None:
     """The 16 tasks of one data set say nothing at the higher level, the others' 28 and 33 do."""
     parts = [answers(m, d, TASK_SET, 0.6) for m in "ab" for d in DATASETS]
     for better, own in zip(parts[:3], parts[3:], strict=True):
@@ -216,9 +214,7 @@ def test_the_sign_test_is_scipys() -> None:
 
 
 @pytest.mark.parametrize("option", ["--means", "--harmonic-means"])
-def test_the_command_gives_the_same_numbers_in_every_format(
-    path: Path, report: fb.Report, option: str
-) -> None:
+def test_the_command_gives_the_same_numbers_in_every_format(path, report, option) -> None:
     means = report.harmonic_means if option == "--harmonic-means" else report.dataset_means
     assert {row.versus for row in means} == {None, "b"}
     texts = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt, lcm, sqrt
-from pathlib import Path
+from statistics import mean, variance
 
 import numpy as np
 import pyarrow as pa
@@ -83,12 +83,11 @@ class Exact:
 
     @property
     def mean(self) -> Fraction:
-        return sum(self.values, Fraction(0)) / len(self.values)
+        return mean(self.values)
 
     @property
     def variance(self) -> Fraction:
-        mean, n = self.mean, len(self.values)
-        return sum(((v - mean) ** 2 for v in self.values), Fraction(0)) / (n - 1)
+        return variance(self.values)
 
     @property
     def constant(self) -> bool:
@@ -173,9 +172,7 @@ KINDS = st.sampled_from(["random", "equal", "ahead", "nearly"])
     kinds=st.lists(KINDS, min_size=4, max_size=4),
     seed=st.integers(0, 2**32),
 )
-def test_every_output_against_fractions(
-    release: Release, info: TaskSetInfo, numbers: list[int], kinds: list[str], seed: int
-) -> None:
+def test_every_output_against_fractions(release, info, numbers, kinds, seed) -> None:
     counts = _counts(numbers, kinds, seed, info)
     submission = _submission(info, counts)
     exact = {name: _exact(x, QUERIES) for name, x in counts.items()}
@@ -265,7 +262,7 @@ def _check_sql(submission: Submission, release: Release, exact: dict[str, Exact]
     for task, row in enumerate(hard):
         values = [e.values[task] for e in exact.values() if task < len(e.values)]
         assert row["methods"] == len(values)
-        _close(row["mean"], 100 * sum(values, Fraction(0)) / len(values))
+        _close(row["mean"], 100 * mean(values))
         assert row["highest"] == pytest.approx(float(100 * max(values)), rel=1e-15)
 
 
@@ -284,9 +281,7 @@ def test_runs_that_once_overflowed(embedded: Release, runs: tuple[int, ...]) -> 
 
 
 @pytest.mark.slow
-def test_runs_beyond_what_can_be_compared_exactly(
-    release: Release, info: TaskSetInfo, tmp_path: Path
-) -> None:
+def test_runs_beyond_what_can_be_compared_exactly(release, info, tmp_path) -> None:
     most = _most_runs(info)
     assert 100 < most < 10_000
     few = _submission(info, {"m": np.full((most, info.n_tasks), 3)})

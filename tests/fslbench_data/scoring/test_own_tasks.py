@@ -39,6 +39,9 @@ from fslbench_data.scoring.task_log import COUNTS
 
 LOG = own_logs.log()
 SIZES = dict.fromkeys(range(15), 60)
+GROUPS = {1000 * c + i: f"{c}/{i // 3}" for c in range(15) for i in range(60)}
+ABOVE = {c: c // 2 for c in range(15)}
+UNSEEN = own_logs.log(tasks=300, images=200, seed=3)
 
 
 def _expected(log: own_logs.Columns, images: int = 60, *more: Any) -> Any:
@@ -51,21 +54,41 @@ def _expected(log: own_logs.Columns, images: int = 60, *more: Any) -> Any:
     return leave_one_out(design, y, 0.95)
 
 
-def test_the_numbers_are_those_of_the_statistics() -> None:
-    shown = fb.interval(LOG, class_sizes=SIZES, superclasses={c: c // 2 for c in range(15)})
-    own = _expected(LOG, 60, None, np.arange(15) // 2)
+@pytest.mark.parametrize(
+    ("log", "images", "options", "design"),
+    [
+        (LOG, 60, {"class_sizes": SIZES, "superclasses": ABOVE}, (None, np.arange(15) // 2)),
+        (LOG, 60, {"groups": GROUPS}, (np.arange(900) // 3,)),
+        (UNSEEN, 200, {"class_sizes": dict.fromkeys(range(15), 200)}, ()),
+    ],
+)
+def test_the_numbers_are_those_of_the_statistics(log, images, options, design) -> None:
+    shown = fb.interval(log, **options)
+    own = _expected(log, images, *design)
+    assert shown.sets[0].units.groups == ("groups" in options)
     methods, found = ("weak", "strong", "strong too"), estimates(shown)
     assert [*found] == [*((method, "") for method in methods), *combinations(methods, 2)]
     places = [(0, 0), (1, 1), (2, 2), *combinations(range(3), 2)]
     for kinds, (i, j) in zip(found.values(), places, strict=True):
-        assert list(kinds) == ["images", "classes", "superclasses"]
+        assert {*kinds} == {"images", "classes", *options} - {"class_sizes", "groups"}
         for kind, row in kinds.items():
             spread = getattr(own, kind)
             assert abs(row["value"] - 100 * own.mean[i, j]) < 1e-12
             assert abs(row["halfwidth"] - 100 * spread.halfwidth[i, j]) < 1e-8
             if i != j:
                 assert row["p"] == pytest.approx(spread.p[i, j], rel=1e-8)
-                assert row["verdict"] == ("0" if i == 1 else "-")
+                assert row["verdict"] == ("0" if spread.p[i, j] > 0.05 else "-")
+
+
+def test_images_that_no_task_shows() -> None:
+    seen = len({i for ids in UNSEEN["image_ids"] for own in ids for i in own})
+    assert seen < 3000
+    known = fb.interval(UNSEEN, class_sizes=dict.fromkeys(range(15), 200)).log
+    assert (known.images, known.unseen) == (seen, 3000 - seen)
+    # small classes that are never drawn may have sizes, too
+    assert fb.interval(LOG, class_sizes={**SIZES, 99: 9}).log.classes == 15
+    with pytest.warns(FSLBenchWarning, match="of the images are in no task, by estimate"):
+        fb.interval(own_logs.log(images=200, tasks=216))
 
 
 def test_names_and_order_of_rows_change_nothing() -> None:
@@ -83,31 +106,6 @@ def test_names_and_order_of_rows_change_nothing() -> None:
             other = before[pair[::sign]][kind]
             assert row["value"] == pytest.approx(sign * other["value"], abs=1e-12)
             assert row["halfwidth"] == pytest.approx(other["halfwidth"], abs=1e-8)
-
-
-def test_images_that_no_task_shows_count_by_the_sizes_of_classes() -> None:
-    log = own_logs.log(tasks=300, images=200, seed=3)
-    seen = len({i for ids in log["image_ids"] for own in ids for i in own})
-    assert seen < 3000
-    known = fb.interval(log, class_sizes=dict.fromkeys(range(15), 200))
-    assert (known.log.images, known.log.unseen) == (seen, 3000 - seen)
-    # small classes that are never drawn may have sizes, too
-    assert fb.interval(LOG, class_sizes={**SIZES, 99: 9}).log.classes == 15
-    with pytest.warns(FSLBenchWarning, match="of the images are in no task, by estimate"):
-        fb.interval(own_logs.log(images=200, tasks=216))
-    own = _expected(log, 200)
-    width = known.scores[0].intervals["images"].halfwidth
-    assert width == pytest.approx(100 * own.images.halfwidth[0, 0], abs=1e-8)
-
-
-def test_groups_are_the_unit() -> None:
-    groups = {1000 * c + i: f"{c}/{i // 3}" for c in range(15) for i in range(60)}
-    shown = fb.interval(LOG, groups=groups)
-    own = _expected(LOG, 60, np.arange(900) // 3)
-    assert shown.sets[0].units.groups
-    for i, score in enumerate(shown.scores):
-        width = score.intervals["images"].halfwidth
-        assert width == pytest.approx(100 * own.images.halfwidth[i, i], abs=1e-8)
 
 
 def test_groups_from_which_one_image_each_is_drawn() -> None:
@@ -220,9 +218,6 @@ def test_images_that_never_recur() -> None:
     assert "in 0.05 tasks on average" in shown.sets[0].units.bounded["images"]
 
 
-# ---- how tasks were drawn ------------------------------------------------------------------------
-
-
 def _draw(rng: np.random.Generator, tasks: int, classes: int, images: int) -> tuple[Any, Any]:
     drawn = np.argsort(rng.random((tasks, classes)), axis=1)[:, :5]
     numbers = np.argsort(rng.random((tasks, 5, images)), axis=2)[:, :, :10]
@@ -274,9 +269,6 @@ def test_classes_that_are_preferred_are_noticed() -> None:
     drawn = [rng.choice(15, 5, replace=False, p=weights / 16) for _ in range(600)]
     with pytest.raises(TaskLogError, match=r"not drawn uniformly \(classes: .*class '3' is\s+in"):
         fb.interval(_with_classes(np.array(drawn), rng))
-
-
-# ---- training runs -------------------------------------------------------------------------------
 
 
 def _runs(*, own_tasks: bool = False) -> own_logs.Columns:
@@ -382,9 +374,6 @@ def test_the_number_of_images_that_no_task_shows() -> None:
     assert np.std(errors) > 0
 
 
-# ---- what is refused -----------------------------------------------------------------------------
-
-
 ROWS = own_logs.rows(LOG)
 FIRST = ROWS[0]
 CLASS = FIRST["class_ids"]
@@ -431,11 +420,7 @@ def _with(at: int, **values: Any) -> list[dict[str, Any]]:
             TaskLogError,
             "tasks '0' and '1800' are the same, as are 600 of 1200",
         ),
-        (
-            own_logs.log(images=400, tasks=300),
-            TaskLogError,
-            r"(?s)seen once only.*--class-sizes",
-        ),
+        (own_logs.log(images=400, tasks=300), TaskLogError, r"(?s)seen once only.*--class-sizes"),
     ],
 )
 def test_what_is_wrong_is_said(log: Any, error: type[FSLBenchError], said: str) -> None:
@@ -461,10 +446,7 @@ def test_what_is_wrong_is_said(log: Any, error: type[FSLBenchError], said: str) 
             {"groups": {1000 * c + i: i // 3 for c in range(15) for i in range(60)}},
             "group '0' has images of class '0' and, such as '1000', of class '1'",
         ),
-        (
-            {"superclasses": {0: "a"}},
-            r"the superclasses lack[\s\S]*give class and superclass of",
-        ),
+        ({"superclasses": {0: "a"}}, r"the superclasses lack[\s\S]*give class and superclass of"),
     ],
 )
 def test_what_is_wrong_beside_a_log_is_said(options: dict[str, Any], said: str) -> None:
@@ -479,13 +461,8 @@ def test_groups_of_images_that_nobody_knows() -> None:
         fb.interval(log, groups=groups, class_sizes=dict.fromkeys(range(15), 200))
 
 
-# ---- the command ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("methods", [3, pytest.param(40, marks=pytest.mark.slow)])
-def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(
-    tmp_path: Path, methods: int
-) -> None:
+def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(tmp_path, methods) -> None:
     names = {f"method {i}": 0.01 * i for i in range(methods)}
     path = write_columns(tmp_path / "log.jsonl", own_logs.log(methods=names, tasks=120))
     lines = printed("interval", path, COLUMNS="80").splitlines()

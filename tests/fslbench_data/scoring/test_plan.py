@@ -45,9 +45,7 @@ def answers(embedded: Release) -> dict[str, list[dict[str, object]]]:
 
 
 @pytest.mark.slow
-def test_a_pilot_is_its_answers_counted_with_loops(
-    embedded: Release, answers: dict[str, list[dict[str, object]]], pair: Plan
-) -> None:
+def test_a_pilot_is_its_answers_counted_with_loops(embedded, answers, pair) -> None:
     tasks = embedded.task_set("digits", "open-5w5s5q")
     x, sums, squares = (np.zeros((len(tasks), 5), int) for _ in range(3))
     for task, a, b in zip(tasks, answers["pixels/NCC"], answers["pixels/MatchingNet"], strict=True):
@@ -60,9 +58,7 @@ def test_a_pilot_is_its_answers_counted_with_loops(
     assert (alone.method, alone.versus, alone.estimate) == ("pixels/NCC", "", estimate_set(x, 5))
 
 
-def test_without_predictions_there_is_only_the_accuracy(
-    embedded: Release, example: Submission
-) -> None:
+def test_without_predictions_there_is_only_the_accuracy(embedded, example) -> None:
     counts = replace(example, table=example.table.drop_columns(["predictions"]))
     alone = plan(counts, queries=[5]).sets[0].pilot
     assert alone.estimate == plan(example, queries=[5]).sets[0].pilot.estimate
@@ -174,9 +170,7 @@ def _as_reported(runs: PlannedRuns, of_tasks: float) -> float:
     return float(for_new_runs(of_tasks, run_terms(runs.spreads, runs.numbers).sum(), 0.95))
 
 
-def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(
-    embedded: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(embedded, monkeypatch) -> None:
     submission = _of_runs(embedded)
     report = score(submission, embedded, references=False)
     (c,) = report.comparisons
@@ -202,8 +196,6 @@ def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(
     width = _as_reported(alone.pilot.runs, alone.rows[0].open_of_tasks)
     assert width == pytest.approx(mine.accuracy.halfwidth, rel=1e-9)
 
-
-# ---- tasks that reuse images ---------------------------------------------------------------------
 
 plan_pooled = partial(plan, suite="pooled")
 PAIR = {"method": "pixels/NCC", "versus": "pixels/MatchingNet"}

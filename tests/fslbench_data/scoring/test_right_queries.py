@@ -119,9 +119,7 @@ def test_what_is_wrong_with_it(change: dict[str, Any], said: str) -> None:
     ("left_out", "size", "said"),
     [("correct", IMAGES, "without the column correct"), ("", 12, "takes tasks as a whole, though")],
 )
-def test_where_saying_inductive_changes_nothing_it_says_so(
-    left_out: str, size: int, said: str
-) -> None:
+def test_where_saying_inductive_changes_nothing_it_says_so(left_out, size, said) -> None:
     rows = _log({"eight": 8}, size=size)
     if left_out:
         rows = [row | {"accuracy": float(np.mean(row.pop(left_out)))} for row in rows]
@@ -187,9 +185,7 @@ def _soft_kmeans(support: Any, query: Any, rng: Any) -> Any:
     ],
 )
 @pytest.mark.parametrize("batch", [None, 2])
-def test_evaluate_looks_whether_a_method_is_inductive(
-    method: Any, task_set: str, found: bool | None, batch: int | None
-) -> None:
+def test_evaluate_looks_whether_a_method_is_inductive(method, task_set, found, batch) -> None:
     def batched(supports: Any, queries: Any, rng: Any) -> Any:
         return [method(*each, rng) for each in zip(supports, queries, strict=True)]
 

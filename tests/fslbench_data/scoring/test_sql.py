@@ -35,9 +35,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, obj
 
 
 @pytest.mark.parametrize("told", ["class_correct", "correct", "predictions", "nothing"])
-def test_class_accuracies_follow_from_what_says_which_queries_are_right(
-    toy: Release, told: str
-) -> None:
+def test_class_accuracies_follow_from_what_says_which_queries_are_right(toy, told) -> None:
     """Counts by class, right and wrong, and predictions give the same; counts alone give none."""
     tasks = toy.task_set("cats", "closed-2w1s2q")
     answers = np.random.default_rng(0).integers(0, 2, tasks.query_label.shape)
@@ -125,9 +123,7 @@ secret_of_this_module = __import__("pyarrow").table({"a": [1]})
         ("", False),
     ],
 )
-def test_what_a_query_may_not(
-    connection: duckdb.DuckDBPyConnection, sql: str, locked: bool
-) -> None:
+def test_what_a_query_may_not(connection, sql, locked) -> None:
     """Some of it not on the connection itself either."""
     with pytest.raises(QueryError):
         _rows(connection, sql)
@@ -164,9 +160,7 @@ def test_a_pivot_names_its_columns(connection: duckdb.DuckDBPyConnection) -> Non
     assert len(_rows(connection, named)) == 12
 
 
-def test_scores_are_made_only_for_queries_that_name_them(
-    toy: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_scores_are_made_only_for_queries_that_name_them(toy, monkeypatch) -> None:
     info = toy.task_set_info("cats", "open-2w1s2q")
     everything = tables(toy, recorded(info, np.arange(info.n_tasks)))
     limits = {"seconds": 60.0, "memory": "1GB"}
@@ -194,9 +188,7 @@ IN_JUPYTER = (
 
 
 @pytest.mark.parametrize("before", ["", IN_JUPYTER], ids=["python -c", "Jupyter"])
-def test_a_slow_query_prints_no_progress(
-    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_query_prints_no_progress(before, tmp_path, monkeypatch) -> None:
     """DuckDB does by itself where Python has no main file; in Jupyter it may refuse the setting."""
     if before:
         pytest.importorskip("IPython", reason="needs ipykernel, of the extra `test`")

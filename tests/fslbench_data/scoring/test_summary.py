@@ -162,9 +162,7 @@ def test_of_few_tasks_and_nothing_to_compare_no_verdict_is_spoken_of(embedded) -
 
 
 @pytest.mark.parametrize("suite", ["open", "pooled"])
-def test_very_many_methods_are_told_apart_where_holm_would(
-    emoji: Report, suite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_very_many_methods_are_told_apart_where_holm_would(emoji, suite, monkeypatch) -> None:
     each = next(s for s in emoji.sets if s.scored.task_set == f"{suite}-5w1s1q")
     everyone = range(len(each.scores))
     by_holm = standings(each, everyone)

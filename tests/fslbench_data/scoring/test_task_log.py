@@ -1,4 +1,4 @@
-"""Reading a researcher's own log: every form gives the same, and what is wrong is said."""
+"""Reading a researcher's own log: every form, what is wrong, and sizes by data sets' names."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ import polars
 import pyarrow as pa
 import pytest
 from golden_inputs import write_columns
+from own_logs import estimates
 
+import benchmark_spec.catalogue as known
+import fslbench_data as fb
 from benchmark_spec.errors import (
     AccuracyError,
     CountError,
     MethodNameError,
     SchemaError,
+    TaskLogError,
+    UnknownNameError,
     UnreadableError,
 )
 from fslbench_data.scoring.task_log import TaskLog
-from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
+from fslbench_data.validation.log_source import numbers_by_id
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
+_REST = ("n_correct", "n_query")
 
 
 def _read(source: object) -> TaskLog:
@@ -68,13 +74,19 @@ def _roles(columns: own_logs.Columns) -> own_logs.Columns:
     return told | {"query_ids": _joined(told["query_ids"])}
 
 
-@pytest.mark.parametrize(
-    "form", [lambda c: c, _flat, _texts, _roles], ids=["nested", "flat", "texts", "roles"]
-)
+def _cells(columns: own_logs.Columns) -> own_logs.Columns:
+    """The same with lists as texts, as a CSV file that was converted has them."""
+    return columns | {k: [json.dumps(v) for v in columns[k]] for k in ("class_ids", "image_ids")}
+
+
+def _shares(columns: own_logs.Columns) -> own_logs.Columns:
+    shares = [count / 25 for count in columns["n_correct"]]
+    return {k: v for k, v in columns.items() if k not in _REST} | {"accuracy": shares}
+
+
+@pytest.mark.parametrize("form", [dict, _flat, _texts, _roles, _cells, _shares])
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "rows", "columns", "arrow"])
-def test_every_form_gives_the_same(
-    kind: str, form: Callable[[own_logs.Columns], own_logs.Columns], tmp_path: Path
-) -> None:
+def test_every_form_gives_the_same(kind, form, tmp_path) -> None:
     columns = form(LOG)
     sources: dict[str, Callable[[], object]] = {
         "parquet": lambda: write_columns(tmp_path / "x.parquet", columns),
@@ -85,13 +97,6 @@ def test_every_form_gives_the_same(
         "arrow": lambda: pa.table(columns),
     }
     _check(_read(sources[kind]()))
-
-
-def test_lists_as_texts_in_parquet(tmp_path: Path) -> None:
-    """As a CSV file that was converted has them."""
-    texts = {k: [json.dumps(v) for v in LOG[k]] for k in ("class_ids", "image_ids")}
-    _check(_read(write_columns(tmp_path / "x.parquet", {**LOG, **texts})))
-    _check(_read({**LOG, **texts}))
 
 
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {
@@ -166,21 +171,12 @@ def test_texts_that_look_like_dates(tmp_path: Path) -> None:
     _check(log)
 
 
-def test_an_accuracy_in_the_place_of_counts(tmp_path: Path) -> None:
-    columns = _of([count / 25 for count in LOG["n_correct"]])
-    for source in (columns, write_columns(tmp_path / "x.csv", columns)):
-        _check(_read(source))
-
-
 def _with(name: str, value: Any, at: int = 3) -> own_logs.Columns:
     return LOG | {name: [*LOG[name][:at], value, *LOG[name][at + 1 :]]}
 
 
 def _without(*names: str, **more: list[Any]) -> own_logs.Columns:
     return {k: v for k, v in LOG.items() if k not in names} | more
-
-
-_REST = ("n_correct", "n_query")
 
 
 def _of(accuracies: list[Any]) -> own_logs.Columns:
@@ -278,9 +274,7 @@ _OF_JSON = (float, int, str, list, dict)
 )
 @pytest.mark.parametrize("name", ["note", "seed", "shots"])
 @pytest.mark.parametrize("kind", ["jsonl", "rows", "columns", "pandas"])
-def test_other_columns_are_left_alone(
-    kind: str, name: str, others: list[Any], tmp_path: Path
-) -> None:
+def test_other_columns_are_left_alone(kind, name, others, tmp_path) -> None:
     """Whatever they hold, also values of several kinds; optional ones too, if they are no help."""
     columns = LOG | {name: [*others, *([others[0]] * 19)]}
     if kind == "jsonl" and not isinstance(others[0], _OF_JSON):
@@ -351,26 +345,19 @@ def test_sizes_that_are_refused(content: object, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "error", "said"),
     [
-        ('{"3": 20, "4": 0}', r"of class '4' is '0'\n.*sizes\.json"),
-        ('{"3": 20, "3": 30}', r"'3' stands there twice\n.*sizes\.json"),
+        ('{"3": 20, "4": 0}', SchemaError, r"of class '4' is '0'\n.*sizes\.json"),
+        ('{"3": 20, "3": 30}', SchemaError, r"'3' stands there twice\n.*sizes\.json"),
+        ("[1]", UnreadableError, "JSON"),
+        ("{", UnreadableError, "JSON"),
+        ("[" * 100_000, UnreadableError, "JSON"),
     ],
 )
-def test_a_file_of_sizes_is_named(content: str, said: str, tmp_path: Path) -> None:
+def test_a_file_of_sizes_is_named(content, error, said, tmp_path) -> None:
     (path := tmp_path / "sizes.json").write_text(content)
-    with pytest.raises(SchemaError, match=said):
+    with pytest.raises(error, match=said):
         numbers_by_id(path, "class", "n_images", "class sizes")
-
-
-@pytest.mark.parametrize("text", ["[1]", "{", "[" * 100_000])
-def test_json_that_is_no_object(text: str, tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text(text)
-    with pytest.raises(UnreadableError, match="JSON"):
-        texts_by_id(tmp_path / "x.json", "image", "group", "groups")
-
-
-# ---- which images, and which runs ----------------------------------------------------------------
 
 
 def test_roles_are_told() -> None:
@@ -421,3 +408,68 @@ def test_columns_that_name_no_runs(name: str, tmp_path: Path) -> None:
         assert (log.runs, log.run_column) == ((), "")
     once = {**LOG, "seed": [*LEFT_ALONE[name][:20], 5]}
     assert _read(once).run_column == ""  # no task repeats: a column like any other
+
+
+def _drawn(sizes: dict[str, int], tasks: int = 300) -> dict[str, list[Any]]:
+    """Tasks of 5 ways and 6 images a class, drawn from classes of these names and sizes."""
+    rng, names = np.random.default_rng(0), [*sizes]
+    log: dict[str, list[Any]] = {"method": ["A"] * tasks, "task": list(range(tasks))}
+    classes = [rng.choice(len(names), 5, replace=False) for _ in range(tasks)]
+    log["class_ids"] = [[names[c] for c in of] for of in classes]
+    log["image_ids"] = [
+        [(1000 * c + rng.choice(sizes[names[c]], 6, replace=False)).tolist() for c in of]
+        for of in classes
+    ]
+    log["n_correct"], log["n_query"] = rng.integers(10, 26, tasks).tolist(), [25] * tasks
+    return log
+
+
+MINI = {str(n): 600 for n in range(20)}
+
+
+def test_the_splits_of_papers() -> None:
+    splits = known.test_splits()
+    assert (splits["miniimagenet"].classes, splits["miniimagenet"].images) == (20, 600)
+    assert (splits["tieredimagenet"].classes, splits["tieredimagenet"].images) == (160, 954)
+    assert (splits["isic"].classes, splits["isic"].images) == (7, 115)
+    assert (splits["cropdisease"].classes, splits["cropdisease"].images) == (38, None)
+    assert splits["cub"] is splits["cub_100_50_50"]
+    assert splits["cub_meta_dataset"].sizes == splits["cub_140_30_30"].sizes
+    assert known.test_split("CUB 130/20/50") == splits["cub_130_20_50"]
+    assert known.test_split("CIFAR-FS") == splits["cifar_fs"]
+
+
+def test_sizes_under_the_names_of_a_log() -> None:
+    split = known.TestSplit({"a": 3, "b": 3, "c": 3})
+    assert split.sizes_of(["b", "c"]) == {"a": 3, "b": 3, "c": 3}
+    assert split.sizes_of(["0", "2"]) == {"0": 3, "2": 3, "a": 3}
+    assert split.sizes_of(["0", "a"]) == {"0": 3, "a": 3, "b": 3}
+    assert split.sizes_of("0123") == {"a": 3, "b": 3, "c": 3}
+    assert known.TestSplit({"a": 3, "b": 4}).sizes_of(["0"]) == {"a": 3, "b": 4}
+
+
+def test_data_sets_by_their_names() -> None:
+    """Of papers, whatever the log calls their classes, and of the package."""
+    classes = fb.load_release().classes("digits")
+    digits = {row["class_name"]: row["n_images"] for row in classes.to_pylist()}
+    for name, sizes in (("miniImageNet", MINI), ("Digits", digits)):
+        log = _drawn(sizes)
+        named, given = (fb.interval(log, class_sizes=told) for told in (name, sizes))
+        assert named.log.images + named.log.unseen == sum(sizes.values())
+        assert estimates(named) == estimates(given)
+
+
+def test_cub_by_the_names_of_its_classes() -> None:
+    sizes = known.test_splits()["cub"].known
+    log = _drawn(sizes, tasks=600)
+    seen = {image for task in log["image_ids"] for of in task for image in of}
+    assert fb.interval(log, class_sizes="CUB").log.unseen == 2953 - len(seen)
+    log["class_ids"] = [[list(sizes).index(name) for name in of] for of in log["class_ids"]]
+    with pytest.raises(TaskLogError, match="the class sizes lack 50 classes of the log"):
+        fb.interval(log, class_sizes="CUB")
+
+
+def test_names_that_give_no_sizes() -> None:
+    for name in ("minimagenet", "cropdisease"):
+        with pytest.raises(UnknownNameError, match="or give a file with the columns class and"):
+            fb.interval(_drawn(MINI), class_sizes=name)
