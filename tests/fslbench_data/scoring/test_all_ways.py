@@ -254,7 +254,6 @@ def test_as_many_right_answers_to_other_images_are_not_identical() -> None:
 
 
 def _each(**changed: Callable[[dict[str, Any]], object]) -> Any:
-    """Change columns of every row of a log."""
     return lambda rows: [row.update({n: of(row) for n, of in changed.items()}) for row in rows]
 
 
@@ -711,7 +710,6 @@ def test_second_bests_that_are_none(release: Release, change: Any, said: str) ->
 
 
 def rows_as(submission: fb.Submission, rows: list[dict[str, Any]]) -> fb.Submission:
-    """The submission with other rows."""
     names = [name for name in submission.table.column_names if name in rows[0]]
     fields = [submission.table.schema.field(name) for name in names]
     return replace(submission, table=pa.Table.from_pylist(rows, pa.schema(fields)))
@@ -748,7 +746,6 @@ def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
 
 
 def _of(each: Any, kind: str) -> list[Any]:
-    """The intervals of methods and of pairs."""
     pairs = [pair.intervals[kind].difference for pair in each.comparisons]
     return [score.intervals[kind] for score in each.scores] + pairs
 

@@ -51,6 +51,19 @@ def test_ladders_are_compared_by_how_they_rank_three_methods(biased: Release) ->
     assert agreement[1].found.tasks != agreement[1].found.other_tasks
 
 
+def test_a_prefix_and_some_steps(biased: Release) -> None:
+    recorder, rng = Recorder("part"), np.random.default_rng(0)
+    for step, number in (("random", 15), ("inter", 4)):
+        tasks = biased.task_set("things", f"{step}_words-3w2s3q")
+        wrong = rng.random((number, 9)) < 0.25
+        recorder.add_task_set(tasks, (tasks.query_label[:number] + wrong) % 3)
+    (ladder,) = bias(recorder.submission(), biased).ladders
+    (found,) = ladder.methods
+    assert [s.accuracy.tasks for s in found.steps.values()] == [15, 4]
+    ((before, after, lost),) = found.gaps
+    assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
+
+
 def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
     """They have the first tasks in common, on which methods are ranked by both ends."""
     write_biased(tmp_path / "r", ["random_words", "biased_words"], random_words=9)

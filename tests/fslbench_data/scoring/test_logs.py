@@ -1,7 +1,5 @@
 """Logs of one's own tasks go wherever results do; of several shots and data sets in one, too."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path
@@ -46,7 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(folder: Path) -> fb.Report:
-    """What the log shows."""
     return fb.interval(folder / "log.jsonl", class_sizes=folder / "sizes.json")
 
 

@@ -1,7 +1,5 @@
 """Methods of any numbers of runs in one file: every output against exact fractions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt, lcm, sqrt

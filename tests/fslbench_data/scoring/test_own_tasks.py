@@ -1,7 +1,5 @@
 """Intervals of a researcher's own tasks: numbers, how they were drawn, and what is refused."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -495,7 +493,6 @@ OWN_SIZES = dict.fromkeys(range(8), 20)
 
 
 def _sets(log: list[Any]) -> list[list[str]]:
-    """Methods of each task set of a log."""
     return [[*s.methods] for s in fb.interval(log, class_sizes=OWN_SIZES).sets]
 
 

@@ -1,7 +1,5 @@
 """Reading a researcher's own log: every form, what is wrong, and sizes by data sets' names."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from decimal import Decimal
