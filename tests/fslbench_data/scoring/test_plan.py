@@ -132,7 +132,7 @@ def test_what_is_no_pilot(example: Submission, toy: Release) -> None:
             plan(pilot, **asked)
 
 
-def test_a_q_with_a_single_task(pair: Plan) -> None:
+def test_a_q_with_a_single_task() -> None:
     text = printed("plan", "--queries", "5,170", "--format", "csv")
     _, row, *_ = csv.DictReader(text.splitlines()[1:])
     assert (row["tasks"], row["open"], row["open_share_images"]) == ("1.0", "", "")

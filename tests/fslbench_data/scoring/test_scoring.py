@@ -127,6 +127,9 @@ def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
         assert (each.pairs.direct[each.requested] == 4).all()
         assert each.ties is None or "part" not in each.ties.methods
     assert not any(count.compared for count in report.verdict_counts.values())
+    caption = rows.scatter(report.sets[0], "part", "pixels/LR").caption
+    assert "r = undefined." in caption
+    assert WORDS in caption
 
 
 def test_a_whole_method_with_a_closed_prefix(embedded: Release) -> None:

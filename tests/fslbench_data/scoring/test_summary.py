@@ -10,6 +10,7 @@ from recorded import recorded
 
 import fslbench_data as fb
 from analysis_sql.ranking import multiple_comparisons as told_apart_module
+from fslbench_data.render.figures import rows
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
 from fslbench_data.submission.bindings import Stopping
@@ -144,6 +145,7 @@ def test_equal_methods_share_the_highest_mean(embedded) -> None:
         for name, lost in (("one", 0), ("same", 0), ("lower", 9))
     ]
     report = fb.score(merge(parts), embedded, references=False)
+    assert "one minus same: identical points" in rows.scatter(report.sets[0], "one", "same").caption
     (column,) = summarize(report).columns
     marks = {name: standing.mark for name, standing in column.by_method.items()}
     assert marks.pop("one") is marks.pop("same") is Mark.HIGHEST
