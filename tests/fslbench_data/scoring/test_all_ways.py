@@ -1,8 +1,9 @@
-"""All classes at once: the statistics by hand, logs of predictions, and the command."""
+"""All classes at once: the statistics by hand, logs of predictions, and sets in a release."""
 
 import json
 from collections.abc import Callable
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -11,21 +12,38 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from commands import invoke, printed
+from golden_inputs import write_columns
+from recorded import answered, in_run
+from results_repository import Repository
 from scipy.stats import t as student
 
 import fslbench_data as fb
-from analysis_sql.leave_one_out.all_ways import Cells, of_each
+from analysis_sql.leave_one_out.all_ways import AllWaySums, Cells, of_each
 from benchmark_spec.errors import (
+    ContradictionError,
     DoubledTaskError,
+    FSLBenchError,
     MethodNameError,
     MissingTaskError,
+    PredictionError,
+    SamplingError,
     SchemaError,
     SpecError,
     SubmissionError,
     UnknownNameError,
+    UnknownTaskError,
 )
+from benchmark_spec.protocol import TaskSetName
+from builders.release.verify import verify
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from builders.sources.image_set import About, images_table
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.leaderboard.tables import leaderboard_tables
+from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.draws_text import rows, tables
 from fslbench_data.render.interval_text import set_title
+from fslbench_data.submission.recorder import Recorder
 from studies.coverage.all_ways import Spread, spread
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
@@ -122,9 +140,9 @@ def _scored(method: str, scores: Any, owner: Any) -> list[dict[str, Any]]:
     rows = []
     for draw, own in enumerate(scores):
         best, second = np.argsort(-own, axis=1)[:, :2].T.tolist()
-        for image, label in enumerate(owner.tolist()):
-            row = {"method": method, "draw": draw, "image": image, "class": label}
-            rows.append({**row, "predicted": best[image], "second": second[image]})
+        for image, values in enumerate(zip(owner.tolist(), best, second, strict=True)):
+            told = dict(zip(("class", "predicted", "second"), values, strict=True))
+            rows.append({"method": method, "draw": draw, "image": image} | told)
     return rows
 
 
@@ -132,48 +150,39 @@ def _scored(method: str, scores: Any, owner: Any) -> list[dict[str, Any]]:
 def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
     """A class is left out of scores and queries; nothing knows of second-best classes."""
     scores = {name: _scores(3, seed) for seed, name in enumerate(("one", "other"))}
-    owner = scores["one"][1]
+    owner, every = scores["one"][1], list(range(5))
+    weights = np.bincount(owner) if alike else np.ones(5)
     results, differences = _rows([row for name in scores for row in _scored(name, *scores[name])])
     kind = "images" if alike else "classes"
 
-    def right(own: Any, kept: list[int]) -> Any:
-        return np.array(kept)[own[:, :, kept].argmax(axis=2)] == owner
+    def right(method: str, kept: list[int]) -> Any:
+        return 1.0 * (np.array(kept)[scores[method][0][:, :, kept].argmax(axis=2)] == owner)
 
-    def weights(kept: list[int]) -> Any:
-        return np.bincount(owner)[kept] if alike else np.ones(len(kept))
+    def width(*of: tuple[int, str]) -> float:
+        def answers(kept: list[int]) -> Any:
+            return sum(sign * right(method, kept) for sign, method in of)
 
-    def mean(own: Any, kept: list[int]) -> Any:
-        parts = [right(own, kept)[:, owner == c].mean(axis=1) for c in kept]
-        return np.average(parts, axis=0, weights=weights(kept))
+        def mean(kept: list[int]) -> Any:
+            parts = [answers(kept)[:, owner == c].mean(axis=1) for c in kept]
+            return np.average(parts, axis=0, weights=weights[kept])
 
-    def interaction(x: Any) -> float:
-        squares = [
-            (x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()) ** 2
-            for x in (x[:, owner == c] for c in range(5))
-        ]
-        parts = [own.sum() / (2 * (own.shape[1] - 1)) / own.size for own in squares]
-        every = weights(list(range(5)))
-        return float((every / every.sum()) ** 2 @ parts)
-
-    def width(of: Any, x: Any) -> float:
-        every = list(range(5))
-        apart = np.array([of([c for c in every if c != left]).mean() for left in every])
+        both = 0.0
+        for c in every:
+            x = answers(every)[:, owner == c]
+            rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
+            part = (rest**2).sum() / (2 * (x.shape[1] - 1)) / x.size
+            both += (weights[c] / weights.sum()) ** 2 * part
+        apart = np.array([mean([c for c in every if c != left]).mean() for left in every])
         classes = 4 / 5 * ((apart - apart.mean()) ** 2).sum()
-        of_draws, both = of(every).var(ddof=1) / 3, interaction(x)
-        squares = student.ppf(0.975, 4) ** 2 * classes
-        squares += student.ppf(0.975, 2) ** 2 * max(of_draws - both, 0)
-        return float(100 * np.sqrt(max(squares, student.ppf(0.975, 2) ** 2 * of_draws)))
+        of_draws, t = mean(every).var(ddof=1) / 3, student.ppf(0.975, 2)
+        squares = student.ppf(0.975, 4) ** 2 * classes + t**2 * max(of_draws - both, 0)
+        return float(100 * np.sqrt(max(squares, t**2 * of_draws)))
 
     for one in results:
-        of_one = scores[one["method"]][0]
-        assert one[f"{kind}_new_classes_halfwidth"] == pytest.approx(
-            width(lambda k, s=of_one: mean(s, k), 1.0 * right(of_one, list(range(5))))
-        )
+        assert one[f"{kind}_new_classes_halfwidth"] == pytest.approx(width((1, one["method"])))
     (pair,) = differences
-    first, second = (scores[name][0] for name in (pair["method"], pair["versus"]))
     new = pair[f"{kind}_new_classes_halfwidth"]
-    x, y = (1.0 * right(of, list(range(5))) for of in (first, second))
-    assert new == pytest.approx(width(lambda k: mean(first, k) - mean(second, k), x - y))
+    assert new == pytest.approx(width((1, pair["method"]), (-1, pair["versus"])))
     assert new > pair[f"{kind}_halfwidth"]
     assert (pair[f"{kind}_new_classes_p"] < 0.05) == (abs(pair[f"{kind}_mean"]) > new)
 
@@ -196,11 +205,13 @@ def test_of_two_classes_nothing_is_said_of_new_ones() -> None:
     assert report.sets[0].kinds == ("closed", "images")
 
 
+def _columns(log: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in log] for name in log[0]}
+
+
 def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> None:
-    few = (6, 6, 6)
-    log = [r for m in range(30) for r in _scored(f"adapter {m}", *_scores(2, m, few))]
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in log))
-    text = printed("score", path, COLUMNS="80")
+    log = [r for m in range(30) for r in _scored(f"adapter {m}", *_scores(2, m, (6, 6, 6)))]
+    text = printed("score", write_columns(tmp_path / "log.jsonl", _columns(log)), COLUMNS="80")
     lines = text.splitlines()
     assert len(lines) <= 30
     assert max(map(len, lines[:-1])) <= 80  # but for the signature
@@ -213,18 +224,15 @@ def _log(shots: int | None = None) -> list[dict[str, Any]]:
     rows = []
     for method, draws in (("adapter", 3), ("prompt", 3), ("zero-shot", 1)):
         for draw, own in enumerate(_right(draws, seed=len(method))):
+            named = {"draw": draw, "shots": 16} if draws > 1 else {"draw": None, "shots": shots}
             for image, (label, right) in enumerate(zip(OWNER, own, strict=True)):
-                rows.append(
-                    {
-                        "method": method,
-                        "draw": draw if draws > 1 else None,
-                        "shots": 16 if draws > 1 else shots,
-                        "image": f"{image}.jpg",
-                        "class": f"c{label}",
-                        "predicted": f"c{label}" if right else f"c{(label + 1) % 3}",
-                    }
-                )
+                predicted = f"c{label}" if right else f"c{(label + 1) % 3}"
+                of_image = {"image": f"{image}.jpg", "class": f"c{label}", "predicted": predicted}
+                rows.append({"method": method} | named | of_image)
     return rows
+
+
+LOG = _log()
 
 
 def test_without_a_draw_beside_draws_there_is_no_support() -> None:
@@ -233,22 +241,19 @@ def test_without_a_draw_beside_draws_there_is_no_support() -> None:
 
 
 def test_as_many_right_answers_to_other_images_are_not_identical() -> None:
-    rows = [row for row in _log() if row["method"] == "adapter" and row["draw"] == 0]
+    rows = [row for row in LOG if row["method"] == "adapter" and row["draw"] == 0]
+    same = [{**row, "method": "moved"} for row in rows]
     right = [row["predicted"] == row["class"] for row in rows]
-    one, other = right.index(True), right.index(False)
-    moved = [{**row, "method": "moved"} for row in rows]
-    for at in (one, other):
-        moved[at]["predicted"] = (
-            moved[at]["class"] if not right[at] else "c0" if moved[at]["class"] != "c0" else "c1"
-        )
-    for versus, verdict in ((moved, "0"), ([{**row, "method": "moved"} for row in rows], "=")):
+    moved = [dict(row) for row in same]
+    moved[right.index(False)]["predicted"] = moved[right.index(False)]["class"]
+    moved[right.index(True)]["predicted"] = "none"
+    for versus, verdict in ((moved, "0"), (same, "=")):
         found = fb.all_ways([*rows, *versus]).comparisons.to_arrow().to_pylist()
         (pair,) = (row for row in found if row["interval"] == "images")
         assert (pair["verdict"], pair["difference"]) == (verdict, 0)
 
 
 def _each(**changed: Callable[[dict[str, Any]], object]) -> Any:
-    """Change columns of every row of a log."""
     return lambda rows: [row.update({n: of(row) for n, of in changed.items()}) for row in rows]
 
 
@@ -272,51 +277,41 @@ def _each(**changed: Callable[[dict[str, Any]], object]) -> Any:
             r"(?s)predicted of adapter is never.*'0', '1', '2'.*'c0', 'c1'",
         ),
         (lambda rows: rows[0].update(method=""), MethodNameError, "it has 0 characters"),
+        (lambda rows: [r.pop("shots") for r in rows], SchemaError, "without the number of shots"),
     ],
 )
 def test_what_is_refused(change: Any, kind: type[Exception], said: str) -> None:
     rows = _log()
     change(rows)
     with pytest.raises(kind, match=said):
-        fb.all_ways(rows)
-
-
-def test_a_pool_needs_the_number_of_shots() -> None:
-    log = [{name: row[name] for name in row if name != "shots"} for row in _log()]
-    with pytest.raises(SchemaError, match="without the number of shots"):
-        fb.all_ways(log, pool=8)
+        fb.all_ways(rows, pool=None if "shots" in rows[0] else 8)
 
 
 def test_categories_that_no_row_has() -> None:
-    frame = pd.DataFrame(_log())
-    expected = fb.all_ways(frame)
+    frame = pd.DataFrame(LOG)
     for name in ("method", "class", "predicted", "image"):
         kinds = [*dict.fromkeys(frame[name]), "nowhere"]
         frame[name] = pd.Categorical(frame[name], categories=kinds)
-    found = fb.all_ways(frame)
-    assert found.to_dict() == expected.to_dict()
+    assert fb.all_ways(frame).to_dict() == fb.all_ways(pd.DataFrame(LOG)).to_dict()
 
 
 def test_whole_floats_are_the_integers() -> None:
     """Frames hold integers with gaps as floats, and NaN where there is no draw."""
-    log = [
-        {**row, **{name: int(row[name].strip("c.jpg")) for name in ("image", "class", "predicted")}}
-        for row in _log()
-    ]
-    for row in (floats := [{**row} for row in log]):
-        row.update({name: float(row[name]) for name in ("image", "class", "predicted")})
-        row["draw"] = float("nan" if row["draw"] is None else row["draw"])
+    log, floats = [dict(row) for row in LOG], [dict(row) for row in LOG]
+    for row, same in zip(log, floats, strict=True):
+        for name in ("image", "class", "predicted"):
+            row[name] = int(row[name].strip("c.jpg"))
+            same[name] = float(row[name])
+        same["draw"] = float("nan" if row["draw"] is None else row["draw"])
     table = pa.Table.from_pylist(floats)
     assert fb.all_ways(table).to_dict() == fb.all_ways(log).to_dict()
 
 
 def test_what_is_not_compared_is_said() -> None:
-    log = [row for row in _log() if (row["method"], row["draw"]) != ("prompt", 2)]
+    log = [row for row in LOG if (row["method"], row["draw"]) != ("prompt", 2)]
     report = fb.all_ways(log)
-    assert [(c.method, c.versus) for c in report.comparisons] == [
-        ("adapter", "zero-shot"),
-        ("prompt", "zero-shot"),
-    ]
+    pairs = [(c.method, c.versus) for c in report.comparisons]
+    assert pairs == [("adapter", "zero-shot"), ("prompt", "zero-shot")]
     said = "ot compared, since their draws differ (0, 1, 2 and 0, 1): adapter - prompt"
     assert f"n{said}" in report.to_dict()["log"]["warnings"]
     assert f"N{said}." in " ".join(str(report).split())
@@ -328,21 +323,13 @@ def test_what_is_not_compared_is_said() -> None:
 
 
 def test_images_that_one_of_two_methods_leaves_out() -> None:
-    log = _log()
-    few = [
-        row
-        for row in log
-        if row["method"] != "prompt"
-        or row["draw"] == (0 if row["image"] == "3.jpg" else row["draw"])
-    ]
+    few = _lacking({"prompt": (3,)}, draws=(1, 2))
     report = fb.all_ways(few)
     text = " ".join(str(report).split())
     assert "Compared on the 39 to 40 of 40 images a draw that both answer: adapter - p" in text
     assert [each.scored.dataset for each in report.sets] == ["log", "log2", "log3", "log4"]
-    assert [each.methods for each in report.sets[2:]] == [
-        ("adapter", "prompt"),
-        ("prompt", "zero-shot"),
-    ]
+    pairs = [each.methods for each in report.sets[2:]]
+    assert pairs == [("adapter", "prompt"), ("prompt", "zero-shot")]
     assert len(rows(report, report.log)[0]) == 3
     own = [
         row
@@ -352,13 +339,13 @@ def test_images_that_one_of_two_methods_leaves_out() -> None:
     x, y = _right(3, seed=len("adapter")), _right(3, seed=len("prompt"))
     kept = np.arange(40) != 3
     _same(_rows(own)[1][0], "images", spread((x - y)[:, kept], OWNER[kept], 0.95))
-    half = [row for row in log if row["draw"] != 1 or row["class"] != "c2"]
+    half = [row for row in LOG if row["draw"] != 1 or row["class"] != "c2"]
     with pytest.raises(MissingTaskError, match=r"adapter answers no image of class 'c2' in draw"):
         fb.all_ways(half)
 
 
 def test_options_of_other_results(tmp_path: Path) -> None:
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
+    path = write_columns(tmp_path / "log.jsonl", _columns(LOG))
     for given, said in (
         (["--inductive"], "only a pool is to be told besides"),
         (["--no-training"], "only a pool is to be told besides"),
@@ -370,15 +357,14 @@ def test_options_of_other_results(tmp_path: Path) -> None:
 
 
 def test_against_one_method() -> None:
-    pairs = [(c.method, c.versus) for c in fb.all_ways(_log(), against="adapter").comparisons]
+    pairs = [(c.method, c.versus) for c in fb.all_ways(LOG, against="adapter").comparisons]
     assert pairs == [("prompt", "adapter"), ("zero-shot", "adapter")]
     with pytest.raises(UnknownNameError, match="nobody"):
-        fb.all_ways(_log(), against="nobody")
+        fb.all_ways(LOG, against="nobody")
 
 
 def test_one_draw() -> None:
-    single = [row for row in _log() if row["draw"] in (0, None)]
-    report = fb.all_ways(single)
+    report = fb.all_ways([row for row in LOG if row["draw"] in (0, None)])
     methods, pairs = tables(report, report.log)
     assert "draws" not in methods.title.rpartition("intervals")[2]
     assert [row[1] for row in map(methods.texts, methods.rows)] == ["1", "1", "none"]
@@ -390,9 +376,10 @@ def test_one_draw() -> None:
     table = fb.table(report).markdown()
     assert "intervals for new test images with this one support (" in table
     assert "T = 1 draw." in table
-    for text in ("(new test images with this one support)", ", 1 draw a set"):
-        assert text in report._repr_html_()
-    alone = [row for row in _log() if row["method"] == "zero-shot"]
+    page = report._repr_html_()
+    assert "(new test images with this one support)" in page
+    assert ", 1 draw a set" in page
+    alone = [row for row in LOG if row["method"] == "zero-shot"]
     assert "none" in str(fb.all_ways(alone))
     unsaid = [{n: row[n] for n in ("method", "image", "class", "predicted")} for row in alone]
     assert "One draw of zero-shot: " in str(fb.all_ways(unsaid))
@@ -400,37 +387,35 @@ def test_one_draw() -> None:
 
 def test_all_right_in_every_class() -> None:
     """Then the mean over classes says nothing more, and no share of the draws is known."""
-    report = fb.all_ways([{**row, "predicted": row["class"]} for row in _log()])
+    report = fb.all_ways([{**row, "predicted": row["class"]} for row in LOG])
     methods, _ = tables(report, report.log)
     assert methods.names == ["method", "draws", "accuracy", "from draws"]
     assert [row[3] for row in map(methods.texts, methods.rows)] == ["n/a", "n/a", ""]
 
 
 def test_a_prediction_that_is_no_class_is_wrong() -> None:
-    log = _log()
-    log[0]["predicted"] = "a class that no image has"
-    wrong, right = (fb.all_ways(rows).scores[0].accuracy.mean for rows in (log, _log()))
+    log = [LOG[0] | {"predicted": "a class that no image has"}, *LOG[1:]]
+    wrong, right = (fb.all_ways(rows).scores[0].accuracy.mean for rows in (log, LOG))
     assert wrong == pytest.approx(right - 100 / 120)
 
 
-def _lacking(images: dict[str, tuple[int, ...]]) -> list[dict[str, Any]]:
-    """Return the rows of :func:`_log` without some images, by method, in draw 1 alone."""
+def _lacking(
+    images: dict[str, tuple[int, ...]], draws: tuple[int, ...] = (1,)
+) -> list[dict[str, Any]]:
+    """Return the rows of LOG without some images, by method, in some draws."""
     return [
         row
-        for row in _log()
-        if row["draw"] != 1 or int(row["image"][:-4]) not in images.get(row["method"], ())
+        for row in LOG
+        if row["draw"] not in draws or int(row["image"][:-4]) not in images.get(row["method"], ())
     ]
 
 
 def _at(shots: int) -> list[dict[str, Any]]:
-    """Return the rows of :func:`_log` at other shots, in whose draws 1 shot does worse."""
+    """Return the rows of LOG at other shots, in whose draws 1 shot does worse."""
     wrong = {"predicted": "c0"} if shots == 1 else {}
-    own = [row | {"shots": shots} for row in _log() if row["shots"]]
+    own = [row | {"shots": shots} for row in LOG if row["shots"]]
     own = [row | wrong if i % 7 == 0 else row for i, row in enumerate(own)]
-    return [*own, *(row for row in _log() if not row["shots"])] if shots == 16 else own
-
-
-_SAME = {"adapter": (3, 30, 31), "prompt": (3, 30, 31)}
+    return [*own, *(row for row in LOG if not row["shots"] and shots == 16)]
 
 
 def _array(log: list[dict[str, Any]], method: str, shots: int | None) -> np.ndarray:
@@ -448,11 +433,11 @@ def _array(log: list[dict[str, Any]], method: str, shots: int | None) -> np.ndar
 @pytest.mark.parametrize(
     "log",
     [
-        _log(),
-        _lacking(_SAME),
+        LOG,
+        _lacking(dict.fromkeys(("adapter", "prompt"), (3, 30, 31))),
         _lacking({"adapter": (3, 30)}),
         [row for shots in (1, 16) for row in _at(shots)],
-        [row for row in _log() if row["draw"] in (0, None)],
+        [row for row in LOG if row["draw"] in (0, None)],
     ],
     ids=["whole", "images left out", "by one", "two numbers of shots", "one draw"],
 )
@@ -460,12 +445,9 @@ def test_many_kinds_of_logs(log: list[dict[str, Any]], pool: int) -> None:
     results, differences = _rows(log, pool=pool)
     named = [*dict.fromkeys(row["method"] for row in log)]
     shots = [*dict.fromkeys(row["shots"] for row in log if row["shots"])]
-    assert [(one["method"], one["shots"]) for one in results] == [
-        (m, s) for s in shots for m in named
-    ]
-    assert [(one["method"], one["versus"], one["shots"]) for one in differences] == [
-        (*pair, s) for s in shots for pair in combinations(named, 2)
-    ]
+    assert [(one["shots"], one["method"]) for one in results] == [*product(shots, named)]
+    pairs = [(one["shots"], (one["method"], one["versus"])) for one in differences]
+    assert pairs == [*product(shots, combinations(named, 2))]
     for one in (*results, *differences):
         x = _array(log, one["method"], one["shots"])
         if one["versus"]:
@@ -482,24 +464,22 @@ def test_many_kinds_of_logs(log: list[dict[str, Any]], pool: int) -> None:
 
 @pytest.mark.slow
 def test_every_command_takes_it(tmp_path: Path) -> None:
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(r) + "\n" for r in _log()))
+    path = write_columns(tmp_path / "log.jsonl", _columns(LOG))
     (first, *_), _ = _rows(path, pool=20)
-
-    def run(*given: object) -> str:
-        return printed(*given, "--pool", 20)
-
-    assert run("interval", str(path)) == run("score", str(path))
-    run("report", str(path), "-o", str(tmp_path / "page"))
+    assert printed("interval", path, "--pool", 20) == printed("score", path, "--pool", 20)
+    printed("report", path, "-o", tmp_path / "page", "--pool", 20)
     assert "new test images and new draws" in (tmp_path / "page/index.html").read_text()
-    run("plot", "forest", str(path), "-o", str(tmp_path / "forest.pdf"))
+    printed("plot", "forest", path, "-o", tmp_path / "forest.pdf", "--pool", 20)
     sql = (
         "SELECT halfwidth, (SELECT avg(accuracy) FROM class_accuracies WHERE method = 'adapter') "
         "AS mean FROM scores WHERE interval = 'images' ORDER BY method"
     )
-    (row, *_) = json.loads(run("sql", sql, "--submission", str(path), "--format", "json"))
+    found = printed("sql", sql, "--submission", path, "--format", "json", "--pool", 20)
+    (row, *_) = json.loads(found)
     assert row["halfwidth"] == pytest.approx(first["images_halfwidth"])
     assert row["mean"] == pytest.approx(first["classes_mean"])
-    assert "zero-shot on log/allway-3w16s40q: 3 tasks" in run("validate", str(path))
+    said = printed("validate", path, "--pool", 20)
+    assert "zero-shot on log/allway-3w16s40q: 3 tasks" in said
     assert "fslbench" in printed("cite", path)
     with pytest.raises(SpecError, match="a pool is of results with all classes at once"):
         fb.open_log([{"method": "m", "task": 0, "class_ids": [0]}], pool=3)
@@ -533,18 +513,12 @@ def _rows_of(
     method: str, draws: Any = (None,), classes: int = 3, **more: Any
 ) -> list[dict[str, Any]]:
     """Rows of 30 images, of which one in three has another class."""
-    return [
-        {
-            "method": method,
-            "draw": draw,
-            "image": image,
-            "class": f"c{image % classes}",
-            "predicted": f"c{(image + (image // classes % 3 == 0)) % classes}",
-            **more,
-        }
-        for draw in draws
-        for image in range(30)
-    ]
+    rows = []
+    for draw, image in product(draws, range(30)):
+        other = (image + (image // classes % 3 == 0)) % classes
+        answer = {"class": f"c{image % classes}", "predicted": f"c{other}"}
+        rows.append({"method": method, "draw": draw, "image": image} | answer | more)
+    return rows
 
 
 def test_two_constant_answers_are_not_identical() -> None:
@@ -568,13 +542,404 @@ def test_a_log_is_one_data_set_in_any_order() -> None:
     assert len({str(fb.all_ways(some).signature) for some in (log, log[::-1])}) == 1
 
 
-def test_they_are_no_pilot() -> None:
-    with pytest.raises(SubmissionError, match="no pilot: they have no random tasks"):
-        fb.plan(_rows_of("m", (0, 1)))
-
-
 def test_support_is_not_logged() -> None:
-    release = fb.open_log(_rows_of("m", (0, 1), shots=4)).release
+    """Nor are there random tasks."""
+    log = _rows_of("m", (0, 1), shots=4)
+    release = fb.open_log(log).release
     with pytest.raises(SubmissionError, match="does not say which images were support"):
         release.task_set("log", "allway-3w4s30q")
     assert release.images("log").num_rows == 30
+    with pytest.raises(SubmissionError, match="no pilot: they have no random tasks"):
+        fb.plan(log)
+
+
+SIZES, SHOTS, DRAWS = [6, 7, 8], 2, 4
+OTHERS, OWN_PART, WIDE = "allway-3w2s15q", "allway-3w2s9q", "allway-130w1s130q"
+SEVEN = "allway-3w2s7q"
+FEW = np.repeat(range(3), SIZES)
+PATHS = [f"{'test' if i % 7 < 3 else 'train'}/{i}.png" for i in range(21)]
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """Three classes, with their own test part or all others for queries; and 130 classes."""
+    writer = ReleaseWriter(folder := tmp_path_factory.mktemp("allway") / "r", "r", "1.0.0", "R.")
+    about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
+    columns = {"image_id": range(21), "class_id": FEW, "path": PATHS}
+    images = images_table(columns | {"class_name": ["abc"[c] for c in FEW]})
+    writer.add_dataset("few", about, list("abc"), SIZES, images)
+    name = TaskSetName.parse(OTHERS)
+    writer.add_tasks("few", name, *draw_task_set("few", name, SIZES, seed=1, tasks=DRAWS))
+    name, part = TaskSetName.parse(OWN_PART), {"paths": PATHS, "test": "test/"}
+    drawn = draw_task_set("few", name, SIZES, seed=1, tasks=DRAWS, **part)
+    writer.add_tasks("few", name, *drawn, drawn=True)
+    x = np.random.default_rng(0).normal(size=(21, 4)) + 1.2 * np.eye(4)[FEW]
+    writer.add_features("few", "net", iter([x.astype(np.float16)]), {"backbone": "net"})
+    writer.add_dataset("many", about, [str(c) for c in range(130)], [2] * 130)
+    name = TaskSetName.parse(WIDE)
+    writer.add_tasks("many", name, *draw_task_set("many", name, [2] * 130, seed=1, tasks=3))
+    writer.finish()
+    return load_release(folder)
+
+
+def _submission(release: Release, dataset: str, name: str, methods: int = 2) -> fb.Submission:
+    parts, tasks = [], release.task_set(dataset, name)
+    for number in range(methods):
+        rng = np.random.default_rng(number)
+        wrong = rng.integers(0, tasks.class_ids.shape[1], tasks.query.shape)
+        answers = np.where(rng.random(wrong.shape) < 0.6, tasks.query_label, wrong)
+        parts.append(answered(tasks, answers, f"m{number}", trained=False))
+    return fb.merge(parts)
+
+
+def _scores_of(tasks: fb.TaskSet, seed: int) -> Any:
+    """Scores (T, M, K), on the whole higher of the right class."""
+    scores = np.random.default_rng(seed).normal(size=(*tasks.query.shape, len(SIZES)))
+    return scores + 0.7 * (tasks.query_label[..., None] == np.arange(len(SIZES)))
+
+
+def _with_second(
+    release: Release, seeds: tuple[int, ...], method: str = "one", name: str = OTHERS
+) -> fb.Submission:
+    """A method of as many runs, with its second-best classes."""
+    tasks, parts = release.task_set("few", name), []
+    for seed in seeds:
+        best = np.argsort(-_scores_of(tasks, seed), axis=2)
+        part = answered(tasks, best[..., 0], method, best[..., 1], trained=False)
+        parts.append(in_run(part, str(seed)) if len(seeds) > 1 else part)
+    return fb.merge(parts)
+
+
+def test_new_classes_of_a_frozen_set(release: Release) -> None:
+    """From the scores themselves, without each class; runs count as their mean."""
+    tasks, seeds = release.task_set("few", OWN_PART), (5, 6, 7)
+    means = np.zeros(3)
+    for left in range(3):
+        kept = [c for c in range(3) if c != left]
+        asked = np.isin(tasks.query_label, kept)
+        for seed in seeds:
+            answers = np.array(kept)[_scores_of(tasks, seed)[..., kept].argmax(axis=2)]
+            right = (answers == tasks.query_label) & asked
+            means[left] += (right.sum(axis=1) / asked.sum(axis=1)).mean() / len(seeds)
+    classes = 2 / 3 * ((means - means.mean()) ** 2).sum()
+    (found,) = fb.score(_with_second(release, seeds, name=OWN_PART), release).sets
+    assert found.kinds == ("closed", "images", "classes")
+    assert "classes" not in found.units.missing
+    design = found.designs["classes"].at(DRAWS, "classes")
+    (*_, variance) = (values[0] for values in AllWaySums(design, found.counts.right).own)
+    assert variance == pytest.approx(classes, rel=1e-12)
+    intervals = found.scores[0].intervals
+    assert intervals["classes"].halfwidth >= intervals["images"].halfwidth
+
+
+def test_methods_without_second_bests_stand_beside(release: Release) -> None:
+    """Of them nothing is said of new classes, nor of their differences."""
+    with_it = fb.merge([_with_second(release, (5,)), _with_second(release, (6,), "other")])
+    beside = fb.merge([with_it, _submission(release, "few", OTHERS, 1)])
+    (alone,), (both,) = (fb.score(one, release).sets for one in (with_it, beside))
+    widths = [score.intervals["classes"].halfwidth for score in both.scores]
+    assert widths == [*(score.intervals["classes"].halfwidth for score in alone.scores), None]
+    rows = both.comparisons.to_arrow().to_pylist()
+    rows = {(r["method"], r["versus"]): r for r in rows if r["interval"] == "classes"}
+    assert {at for at, r in rows.items() if r["halfwidth"] is not None} == {("one", "other")}
+    assert {r["p"] for (_, versus), r in rows.items() if versus == "m0"} == {None}
+
+
+@pytest.mark.parametrize("batch", [None, 3])
+def test_a_method_may_answer_with_scores(release, tmp_path, batch) -> None:
+    """Which give what their two best classes give; a run that was stopped goes on."""
+
+    def distances(support: Any, query: Any, rng: Any) -> Any:
+        centres = support.mean(axis=-2)
+        return -((query[..., :, None, :] - centres[..., None, :, :]) ** 2).sum(axis=-1)
+
+    def stopping(support: Any, query: Any, rng: Any) -> Any:
+        calls.append(0)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return distances(support, query, rng)
+
+    calls: list[int] = []
+    how: dict[str, Any] = {"features": "net", "task_sets": OTHERS, "batch": batch, "name": "d"}
+    found = fb.evaluate(distances, release, **how)
+    tasks, x = release.task_set("few", OTHERS), release.features("few", "net").astype(np.float32)
+    order = [np.argsort(-distances(x[t.support], x[t.query], None), axis=1) for t in tasks]
+    recorded = answered(tasks, [o[:, 0] for o in order], "d", [o[:, 1] for o in order])
+    for column in ("predictions", "second"):
+        expected = recorded.table.column(column).to_pylist()
+        assert found.table.column(column).to_pylist() == expected
+    with pytest.raises(KeyboardInterrupt):
+        fb.evaluate(stopping, release, journal=tmp_path / "j", **how)
+    assert fb.evaluate(distances, release, journal=tmp_path / "j", **how).table == found.table
+    assert fb.score(found, release).sets[0].scores[0].intervals["classes"].halfwidth > 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda scores: np.where(scores > 1, np.nan, scores), "not finite"),
+        (lambda scores: scores[:, :2], r"or scores \(15, 3\)"),
+    ],
+)
+def test_scores_that_are_none(release: Release, answer: Any, said: str) -> None:
+    tasks = release.task_set("few", OTHERS)
+    method = lambda *_: answer(_scores_of(tasks, 0)[0])  # noqa: E731
+    with pytest.raises(PredictionError, match=said):
+        fb.evaluate(method, release, features="net", task_sets=OTHERS)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda rows: rows[1].update(second=rows[1]["predictions"]), "class that is predicted"),
+        (lambda rows: rows[1].update(second=rows[1]["second"][:-1]), "not one class for each"),
+        (lambda rows: rows[1].update(second=[None, *rows[1]["second"][1:]]), "not one class for"),
+        (lambda rows: rows[1].update(second=[3, *rows[1]["second"][1:]]), "no class of the task"),
+        (lambda rows: rows[1].update(second=[-1, *rows[1]["second"][1:]]), "no class of the task"),
+        (lambda rows: rows[1].update(predictions=None, class_correct=None), "not one class for"),
+        (lambda rows: [r.update(predictions=None) for r in rows], "not one class|no predictions"),
+        (lambda rows: [row.pop("predictions") for row in rows], "and no predictions"),
+    ],
+)
+def test_second_bests_that_are_none(release: Release, change: Any, said: str) -> None:
+    submission = _with_second(release, (5,))
+    rows = submission.table.to_pylist()
+    change(rows)
+    with pytest.raises(PredictionError, match=said):
+        fb.score(rows_as(submission, rows), release)
+
+
+def rows_as(submission: fb.Submission, rows: list[dict[str, Any]]) -> fb.Submission:
+    names = [name for name in submission.table.column_names if name in rows[0]]
+    fields = [submission.table.schema.field(name) for name in names]
+    return replace(submission, table=pa.Table.from_pylist(rows, pa.schema(fields)))
+
+
+def test_second_bests_of_tasks_of_few_classes_are_refused(embedded: Release) -> None:
+    tasks = embedded.task_set("digits", "open-5w1s1q")
+    with pytest.raises(PredictionError, match="of tasks of all classes alone"):
+        Recorder("m").add(tasks[0], tasks[0].query_label, (tasks[0].query_label + 1) % 5)
+    right = answered(tasks, tasks.query_label)
+    second = pa.array(((tasks.query_label + 1) % 5).tolist(), pa.list_(pa.int8()))
+    changed = replace(right, table=right.table.append_column("second", second))
+    with pytest.raises(PredictionError, match="tasks of a few classes"):
+        fb.score(changed, embedded)
+    tasks = embedded.task_set("digits", "allway-10w1s1787q")
+    with pytest.raises(PredictionError, match=r"second-best classes are of shape \(1, 1787\)"):
+        Recorder("m").add_task_set(tasks, tasks.query_label, tasks.query_label[:1])
+
+
+def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
+    """The same with a row an image and draw, as a log has it and as a submission may."""
+    rows = []
+    for row in submission.table.to_pylist():
+        tasks = release.task_set(row["dataset"], row["task_set"])
+        ids = tasks.query[row["task_id"]].tolist()
+        labels = tasks.query_label[row["task_id"]].tolist()
+        for image, label, predicted in zip(ids, labels, row["predictions"], strict=True):
+            named = {key: row[key] for key in ("method", "dataset", "task_set", "task_id")}
+            own = {"image_id": image, "predicted": predicted, "class": label}
+            rows.append({**named, **own, "fingerprint": tasks.info.fingerprint})
+            if other := row.get("second"):
+                rows[-1]["second"] = other[ids.index(image)]
+    return pa.Table.from_pylist(rows)
+
+
+def _of(each: Any, kind: str) -> list[Any]:
+    pairs = [pair.intervals[kind].difference for pair in each.comparisons]
+    return [score.intervals[kind] for score in each.scores] + pairs
+
+
+@pytest.mark.parametrize("name", [OTHERS, OWN_PART])
+def test_a_release_and_a_log_give_the_same(release: Release, name: str) -> None:
+    submission = fb.merge(
+        [_with_second(release, (5,), name=name), _with_second(release, (6,), "other", name)]
+    )
+    (found,) = fb.score(submission, release).sets
+    log = _by_image(release, submission).rename_columns({"task_id": "draw", "image_id": "image"})
+    log = log.select(["method", "draw", "image", "class", "predicted", "second"])
+    log = log.append_column("shots", pa.array([SHOTS] * len(log)))
+    pool = np.mean(SIZES) - (3 if name == OWN_PART else 0)  # less those of the test part
+    (expected,) = fb.all_ways(log, pool=pool).sets
+    rows = {row["interval"]: row for row in found.comparisons.to_arrow().to_pylist()}
+    for kind in ("images", "classes"):
+        for one, other in zip(_of(found, kind), _of(expected, kind), strict=True):
+            assert one.mean == pytest.approx(other.mean, abs=1e-12)
+            assert one.halfwidth == pytest.approx(other.halfwidth, rel=1e-9)
+        p = expected.p_values(kind)[0, 1]
+        assert found.p_values(kind)[0, 1] == pytest.approx(p, rel=1e-9)
+        assert rows[kind]["p"] == pytest.approx(p, rel=1e-9)
+
+
+@pytest.mark.parametrize("form", ["images.csv", "lists.csv", "written.parquet"])
+def test_second_bests_in_files(release: Release, form: str, tmp_path: Path) -> None:
+    submission, path = _with_second(release, (5,)), tmp_path / form
+    if form == "images.csv":
+        rows = _by_image(release, submission).drop_columns(["class"])
+        shuffled = rows.to_pandas().sample(frac=1, random_state=0)
+        shuffled.to_csv(path, index=False)
+    elif form == "lists.csv":
+        frame = submission.table.to_pandas()
+        for column in ("predictions", "second", "class_correct"):
+            frame[column] = [json.dumps(values.tolist()) for values in frame[column]]
+        fingerprint = release.task_set_info("few", OTHERS).fingerprint
+        frame.assign(fingerprint=fingerprint).to_csv(path, index=False)
+    else:
+        submission.write(path)
+    (found,), (expected,) = (fb.score(one, release).scores for one in (path, submission))
+    for kind in ("images", "classes"):
+        assert found.intervals[kind] == expected.intervals[kind]
+
+
+def test_what_never_varies_has_no_p(release: Release) -> None:
+    tasks = release.task_set("few", OTHERS)
+    parts = [
+        answered(tasks, (tasks.query_label + shift) % 3, method, trained=False)
+        for method, shift in (("right", 0), ("wrong", 1), ("wrong too", 1))
+    ]
+    rows = fb.score(fb.merge(parts), release).comparisons.to_arrow().to_pylist()
+    found = [(row["verdict"], row["p"]) for row in rows if row["interval"] == "images"]
+    assert found == [("?", None), ("?", None), ("=", 1.0)]
+
+
+def test_queries_are_the_test_part_or_all_others(release: Release) -> None:
+    for name in (OTHERS, OWN_PART):
+        for task in release.task_set("few", name):
+            assert (FEW[task.support] == np.arange(3)[:, None]).all()
+            assert (FEW[task.query] == task.query_label).all()
+            rest = {*range(21)} - {*task.support.ravel().tolist()}
+            tested = {i for i in range(21) if PATHS[i].startswith("test/")}
+            assert {*task.query.tolist()} == (tested if name == OWN_PART else rest)
+            assert name == OTHERS or not tested & {*task.support.ravel().tolist()}
+    assert not verify(release.files.folder).problems
+
+
+def test_the_first_draws_are_a_set_and_groups_count_once() -> None:
+    name, groups = TaskSetName.parse("allway-3w1s9q"), np.repeat(np.arange(12), 2)
+    whole, how = draw_task_set("g", name, [8] * 3, seed=3, tasks=6, groups=groups)
+    part, _ = draw_task_set("g", name, [8] * 3, seed=3, tasks=2, groups=groups)
+    assert whole.slice(0, 2) == part
+    assert how["unit"] == "group"
+    for row in whole.to_pylist():
+        assert len({groups[i] for i in row["support"] + row["query"]}) == 12
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "said"),
+    [
+        ("allway-3w2s14q", {"tasks": 3}, "the name allway-3w2s15q"),
+        (OTHERS, {"tasks": 1}, "at least 2"),
+        ("allway-3w6s3q", {"tasks": 3}, "6 images to draw 6"),
+        (OTHERS, {"tasks": 3, "paths": PATHS, "test": "nowhere/"}, "3 classes have no images"),
+    ],
+)
+def test_what_cannot_be_drawn(name: str, how: dict[str, Any], said: str) -> None:
+    with pytest.raises(SamplingError, match=said):
+        draw_task_set("few", TaskSetName.parse(name), SIZES, **how)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "said"),
+    [
+        (lambda rows: rows.append(dict(rows[0])), DoubledTaskError, "more than once in task 0"),
+        (lambda rows: rows.pop(), MissingTaskError, "1 of 15 queries of task 3"),
+        (lambda rows: rows[5].update(task_id=4), UnknownTaskError, "no task 4"),
+        (lambda rows: rows[5].update(task_id=-1), UnknownTaskError, "no task -1"),
+        (lambda rows: rows[5].update(image_id=99), PredictionError, "image 99 is no query"),
+        (lambda rows: rows[5].update(predicted=3), PredictionError, "predicted is 3"),
+        (lambda rows: [r.update(task_set=SEVEN) for r in rows], FSLBenchError, SEVEN),
+        (lambda rows: rows[5].update(fingerprint="0" * 64), FSLBenchError, "fingerprint"),
+        (lambda rows: rows[5].update(predicted=None), PredictionError, "predicted is null"),
+        (lambda rows: [row.pop("method") for row in rows], SchemaError, "misses the column"),
+    ],
+)
+def test_hostile_rows_are_refused(release, change, kind, said) -> None:
+    rows = _by_image(release, _submission(release, "few", OTHERS, 1)).to_pylist()
+    change(rows)
+    with pytest.raises(kind, match=said):
+        fb.score(pa.Table.from_pylist(rows), release)
+
+
+def test_more_classes_than_a_byte_holds(release: Release, tmp_path: Path) -> None:
+    submission = _submission(release, "many", WIDE)
+    assert submission.table.schema.field("predictions").type == pa.list_(pa.int16())
+    submission.write(path := tmp_path / "wide.parquet")
+    assert np.isfinite(fb.score(path, release).sets[0].scores[0].intervals["images"].halfwidth)
+    for column in ("n_correct", "class_correct"):
+        values = submission.table.column(column).to_pylist()
+        values[1] = values[0]
+        at = submission.table.column_names.index(column)
+        kind = submission.table.schema.field(column).type
+        changed = submission.table.set_column(
+            at, column, pa.chunked_array([pa.array(values, kind)])
+        )
+        with pytest.raises(ContradictionError):
+            fb.score(replace(submission, table=changed), release)
+
+
+def test_counts_alone_are_compared_by_the_usual_interval(release: Release) -> None:
+    """Where no method says which queries were right, nothing is said of new images."""
+    known = _submission(release, "few", OTHERS)
+    names = [n for n in known.columns if n not in ("predictions", "class_correct")]
+    found = fb.score(replace(known, table=known.table.select(names)), release)
+    rows = {row["interval"]: row for row in found.comparisons.to_arrow().to_pylist()}
+    assert (rows["closed"]["halfwidth"] or 0) > 0
+    assert rows["images"]["halfwidth"] is None
+    assert rows["images"]["p"] is None
+
+
+def test_a_leaderboard_has_the_usual_interval_alone_and_says_so(release, tmp_path) -> None:
+    """It holds counts, from which nothing follows for other test images."""
+    repository = Repository(tmp_path)
+    repository.add(submission := _submission(release, "few", OTHERS))
+    found = leaderboard(repository.files, [release])
+    (standing,) = found.boards[0].sets
+    own = fb.score(submission, release).sets[0].scores[0].intervals["closed"]
+    row = next(row for row in standing.rows() if row.method == "m0")
+    assert {kind: of.accuracy for kind, of in row.intervals.items()} == {"closed": own}
+    ((table, _),) = leaderboard_tables(found)
+    assert table.title.endswith("4 draws, 95 % closed intervals (new tasks of these images)")
+    assert "No interval for new images (leaderboards keep no answers to single queries)." in (
+        table.notes
+    )
+
+
+def test_a_method_runs_once_a_draw(release: Release) -> None:
+    calls = []
+
+    def nearest(support: Any, query: Any, rng: Any) -> Any:
+        calls.append(support.shape + query.shape)
+        return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
+
+    found = fb.evaluate(nearest, release, features="net", task_sets=OTHERS)
+    assert calls[:DRAWS] == [(3, SHOTS, 4, 15, 4)] * DRAWS
+    again = [(3, SHOTS, 4, n, 4) for n in (15, *(size - SHOTS for size in SIZES))]
+    assert calls[DRAWS:] == again * DRAWS  # each class's queries without the others
+    assert fb.score(found, release).sets[0].scores[0].accuracy.tasks == DRAWS
+    assert release.load_dataset(f"tasks-{OWN_PART}", "few").num_rows == DRAWS
+
+
+@pytest.mark.slow
+def test_more_queries_than_sixteen_bits_count(tmp_path: Path) -> None:
+    """As of ImageNet's test part: counts are int32 in files, and all else is the same."""
+    writer = ReleaseWriter(folder := tmp_path / "r", "r", "1.0.0", "R.")
+    about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
+    writer.add_dataset("large", about, ["a", "b"], sizes := [16_500, 16_501])
+    name = TaskSetName.parse("allway-2w1s32999q")
+    writer.add_tasks("large", name, *draw_task_set("large", name, sizes, seed=1, tasks=2))
+    submission = _submission(writer.so_far(), "large", str(name), methods=1)
+    writer.add_results(submission, {})
+    writer.finish()
+    release = load_release(folder)
+    submission.write(path := tmp_path / "large.parquet")
+    read = fb.Submission.read(path).table
+    assert read.schema.field("n_correct").type == read.schema.field("n_query").type == pa.int32()
+    right = np.array(read.column("n_correct"))
+    assert right.min() > 20_000
+    (score,) = fb.score(path, release, references=False).scores
+    assert score.accuracy.mean == pytest.approx(100 * right.mean() / 32_999, abs=1e-10)
+    assert 0.1 < score.intervals["images"].halfwidth < 1.0
+    loaded = release.load_dataset("results", "test")
+    assert loaded["n_correct"] == right.tolist()
+    ((total,),) = fb.connect(release).sql("SELECT sum(n_correct) FROM results").fetchall()
+    assert total == right.sum()

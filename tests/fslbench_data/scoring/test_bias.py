@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from recorded import in_run, recorded
 from scipy import stats
 
-from analysis_sql.bias import ClassSpread, gap, interval_of, step_score
 from fslbench_data.cli.report_output import write_bias
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.page.make import page_of
@@ -24,87 +23,24 @@ from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 
-@pytest.fixture
-def release(biased: Release) -> Release:
-    return biased
-
-
-def _guesses(release: Release, name: str, seed: int = 0) -> Submission:
-    """Right on three queries in four, but on the biased steps on one in two."""
+def _guesses(release: Release, name: str, seed: int = 0, level: float | None = None) -> Submission:
+    """Right on three queries in four, on biased steps on one in two; or as said, on open tasks."""
     rng = np.random.default_rng(seed)
     recorder = Recorder(name)
     for info in release.task_sets:
+        if level and info.name.interval != "open":
+            continue
+        share = level or (0.5 if "biased" in str(info.name) else 0.75)
         for task in release.task_set("things", str(info.name)):
-            right = rng.random(9) < (0.5 if "biased" in str(info.name) else 0.75)
+            right = rng.random(9) < share
             recorder.add(task, np.where(right, task.query_label, (task.query_label + 1) % 3))
     return recorder.submission()
 
 
-def test_every_ladder_with_its_steps_and_gaps(release: Release) -> None:
-    submission = _guesses(release, "mine")
-    report = bias(submission, release)
-    assert [(each.dataset, each.name, each.kind) for each in report.ladders] == [
-        ("things", "*_words-3w2s3q", "closed"),
-        ("things", "open_*_words-3w2s3q", "open"),
-        ("things", "*_style-3w2s3q counterfactual", "closed"),
-        ("things", "open_*_style-3w2s3q counterfactual", "open"),
-    ]
-    rows = submission.table.to_pandas()
-    for ladder, suffix in zip(report.ladders[:2], ("", "open_"), strict=True):
-        (mine,) = ladder.methods
-        assert list(mine.steps) == ["random", "support", "intra", "inter", "biased"]
-        counts = {
-            step: np.stack(
-                rows[rows["task_set"] == f"{suffix}{step}_words-3w2s3q"]
-                .sort_values("task_id")["class_correct"]
-                .to_list()
-            )
-            for step in mine.steps
-        }
-        spread = ClassSpread.of(counts["random"], 3)
-        assert spread is not None
-        at = {step: None if step == "random" else spread.at(counts[step]) for step in counts}
-        for step, found in mine.steps.items():
-            assert found == step_score(counts[step], 3, ladder.kind, at_level=at[step])
-        assert [(a, b) for a, b, _ in mine.gaps] == [
-            ("support", "inter"), ("random", "support"), ("support", "intra"), ("intra", "inter"),
-            ("inter", "biased"), ("random", "biased"),
-        ]  # fmt: skip
-        for before, after, found in mine.gaps:
-            values = [np.zeros(0) if of is None else of.beyond for of in (at[before], at[after])]
-            values[0] = values[0] if before != "random" else np.zeros_like(values[1])
-            beyond = interval_of(100 * (values[1] - values[0]), ladder.kind, 0.95)
-            assert found.beyond_level is not None
-            assert found.beyond_level.mean == pytest.approx(beyond.mean)
-            assert found.beyond_level.halfwidth == pytest.approx(beyond.halfwidth)
-            alone = gap(counts[before], counts[after], 3, ladder.kind)
-            assert replace(found, beyond_level=None) == alone
-    assert report.ladders[0].methods[0].gaps[-1][2].accuracy.mean > 10
-    assert [list(m.steps) for m in report.ladders[2].methods] == [["same", "any", "other"]]
-
-
-def test_a_prefix_and_some_steps(release: Release) -> None:
-    whole = _guesses(release, "whole")
-    rows = whole.table.to_pandas()
-    recorder = Recorder("part")
-    for step, number in (("random", 15), ("inter", 4)):
-        info = release.task_set_info("things", f"{step}_words-3w2s3q")
-        tasks = release.task_set("things", str(info.name))
-        mine = rows[rows["task_set"] == str(info.name)].sort_values("task_id")["predictions"]
-        for task_id, answer in enumerate(mine.to_list()[:number]):
-            recorder.add(tasks[task_id], answer)
-    part = recorder.submission()
-    (ladder,) = bias(part, release).ladders
-    (found,) = ladder.methods
-    assert [s.accuracy.tasks for s in found.steps.values()] == [15, 4]
-    ((before, after, lost),) = found.gaps
-    assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
-
-
 @pytest.mark.slow
-def test_ladders_are_compared_by_how_they_rank_three_methods(release: Release) -> None:
-    three = merge([_guesses(release, name, seed) for seed, name in enumerate("abc")])
-    agreement = bias(three, release).agreement
+def test_ladders_are_compared_by_how_they_rank_three_methods(biased: Release) -> None:
+    three = merge([_guesses(biased, name, seed) for seed, name in enumerate("abc")])
+    agreement = bias(three, biased).agreement
     assert [(r.first, r.second) for r in agreement] == [
         (
             f"wAcc on things/{o}*_words-3w2s3q, last step",
@@ -113,6 +49,19 @@ def test_ladders_are_compared_by_how_they_rank_three_methods(release: Release) -
         for o in ("", "open_")
     ]
     assert agreement[1].found.tasks != agreement[1].found.other_tasks
+
+
+def test_a_prefix_and_some_steps(biased: Release) -> None:
+    recorder, rng = Recorder("part"), np.random.default_rng(0)
+    for step, number in (("random", 15), ("inter", 4)):
+        tasks = biased.task_set("things", f"{step}_words-3w2s3q")
+        wrong = rng.random((number, 9)) < 0.25
+        recorder.add_task_set(tasks, (tasks.query_label[:number] + wrong) % 3)
+    (ladder,) = bias(recorder.submission(), biased).ladders
+    (found,) = ladder.methods
+    assert [s.accuracy.tasks for s in found.steps.values()] == [15, 4]
+    ((before, after, lost),) = found.gaps
+    assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
 
 
 def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
@@ -137,11 +86,11 @@ def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
     assert "wAcc" in page.read_text(encoding="utf-8")
 
 
-def test_what_is_left_out(release: Release) -> None:
-    mine = _guesses(release, "mine")
-    info = release.task_set_info("things", "random_words-3w2s3q")
+def test_what_is_left_out(biased: Release) -> None:
+    mine = _guesses(biased, "mine")
+    info = biased.task_set_info("things", "random_words-3w2s3q")
     counted = recorded(info, np.full(15, 5), "only counts")
-    (ladder, *_) = bias(merge([mine, counted]), release).ladders
+    (ladder, *_) = bias(merge([mine, counted]), biased).ladders
     assert [m.method for m in ladder.methods] == ["mine"]
     assert ladder.results.left_out == ("only counts",)
 
@@ -162,37 +111,26 @@ def test_score_leaves_ladders_out_unless_they_are_named(embedded: Release) -> No
     assert named.left_out == ()
 
 
-def test_only_ladders_are_scored_where_nothing_else_is_answered(release: Release) -> None:
-    report = score(_guesses(release, "mine"), release)
+def test_only_ladders_are_scored_where_nothing_else_is_answered(biased: Release) -> None:
+    report = score(_guesses(biased, "mine"), biased)
     assert len(report.sets) == 16
     assert report.left_out == ()
 
 
-def test_ladders_say_where_runs_are_not_counted(release: Release, tmp_path: Path) -> None:
-    parts = [in_run(_guesses(release, "mine", seed), str(seed)) for seed in (1, 2)]
-    write_bias(bias(merge(parts), release), "table", tmp_path / "bias.txt")
+def test_ladders_say_where_runs_are_not_counted(biased: Release, tmp_path: Path) -> None:
+    parts = [in_run(_guesses(biased, "mine", seed), str(seed)) for seed in (1, 2)]
+    write_bias(bias(merge(parts), biased), "table", tmp_path / "bias.txt")
     text = " ".join((tmp_path / "bias.txt").read_text().split())
     said = "Several runs of mine: their mean. Intervals do not count how runs differ."
-    closed = [each for each in bias(merge(parts), release).ladders if each.kind == "closed"]
+    closed = [each for each in bias(merge(parts), biased).ladders if each.kind == "closed"]
     assert text.count(said) == len(closed) > 0
 
 
-def _with_level(release: Release, name: str, level: float, seed: int) -> Submission:
-    rng = np.random.default_rng(seed)
-    recorder = Recorder(name)
-    for info in release.task_sets:
-        if info.name.interval == "open":
-            for task in release.task_set("things", str(info.name)):
-                right = rng.random(9) < level
-                recorder.add(task, np.where(right, task.query_label, (task.query_label + 1) % 3))
-    return recorder.submission()
-
-
-def test_equal_methods_of_very_different_runs(release: Release) -> None:
+def test_equal_methods_of_very_different_runs(biased: Release) -> None:
     # one is lucky in all three runs, the other in one; each has runs 40 points apart
     levels = {"a": (0.95, 0.9, 0.5), "b": (0.9, 0.5, 0.45)}
     parts = [
-        in_run(_with_level(release, name, level, 10 * i + ord(name)), str(i))
+        in_run(_guesses(biased, name, 10 * i + ord(name), level), str(i))
         for name, own in levels.items()
         for i, level in enumerate(own)
     ]
@@ -201,10 +139,10 @@ def test_equal_methods_of_very_different_runs(release: Release) -> None:
     rows = both.table.filter(last)
     behind = rows.take(np.arange(rows.num_rows)[::-1])  # the last step's runs in another order
     table = pa.concat_tables([both.table.filter(pc.invert(last)), behind])
-    (ladder, _) = bias(replace(both, table=table), release).ladders
+    (ladder, _) = bias(replace(both, table=table), biased).ladders
     assert ladder.results.of_one_model == ()
     (pair,) = ladder.pairs
-    alone = [bias(part, release).ladders[0].methods[0] for part in parts[:3]]
+    alone = [bias(part, biased).ladders[0].methods[0] for part in parts[:3]]
     for step, found in ladder.methods[0].steps.items():
         accuracies = [of.steps[step].accuracy.mean for of in alone]
         assert found.accuracy.mean == pytest.approx(np.mean(accuracies))
@@ -222,12 +160,12 @@ def test_equal_methods_of_very_different_runs(release: Release) -> None:
 
 
 @pytest.mark.slow
-def test_one_training_run_is_named(release: Release, tmp_path: Path) -> None:
-    parts = [in_run(_with_level(release, "several", 0.8, i), str(i)) for i in range(2)]
-    one = _with_level(release, "one", 0.7, 5)
-    fixed = _with_level(release, "fixed", 0.6, 6)
+def test_one_training_run_is_named(biased: Release, tmp_path: Path) -> None:
+    parts = [in_run(_guesses(biased, "several", i, 0.8), str(i)) for i in range(2)]
+    one = _guesses(biased, "one", 5, 0.7)
+    fixed = _guesses(biased, "fixed", 6, 0.6)
     fixed = replace(fixed, methods={"fixed": replace(fixed.methods["fixed"], trained=False)})
-    report = bias(merge([*parts, one, fixed]), release)
+    report = bias(merge([*parts, one, fixed]), biased)
     write_bias(report, "json", tmp_path / "bias.json")
     assert report.ladders[0].results.of_one_model == ("one",)
     rows = json.loads((tmp_path / "bias.json").read_text())["rows"]

@@ -1,24 +1,38 @@
-"""Logs whose tasks differ in their numbers of classes, shots and queries."""
+"""Tasks that differ in their numbers of classes, shots and queries: of logs, and of releases."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from commands import invoke
+from commands import invoke, printed
+from golden_inputs import write_columns
+from recorded import in_run
+from results_repository import Repository
 from scipy import stats
+from scipy.stats import chisquare
 
 import fslbench_data as fb
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
-from benchmark_spec.errors import NoIntervalError, SchemaError, TaskLogError
-from fslbench_data.scoring.open_log import open_log
+from benchmark_spec import errors
+from benchmark_spec.protocol import TaskSetName
+from builders.baselines import run_head
+from builders.release.verify import task_problems, verify
+from builders.release.writer import ReleaseWriter
+from builders.sampling import draw_task_set
+from builders.sources.image_set import About
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.release.release import Release, load_release
+from fslbench_data.scoring.sql import connect
+from fslbench_data.tasks.episodes import LEAST_WAYS, MOST_SUPPORT
 
-CLASSES, IMAGES, TASKS = 14, 40, 300
-SIZES = dict.fromkeys([f"c{c:02}" for c in range(CLASSES)], IMAGES)
+CLASSES, IMAGES, LOGGED = 14, 40, 300
+OF_CLASS = dict.fromkeys([f"c{c:02}" for c in range(CLASSES)], IMAGES)
 
 
 def _log(methods: tuple[str, ...] = ("one", "two"), seed: int = 0) -> list[dict[str, Any]]:
@@ -26,28 +40,19 @@ def _log(methods: tuple[str, ...] = ("one", "two"), seed: int = 0) -> list[dict[
     rng = np.random.default_rng(seed)
     ease = rng.normal(size=(len(methods), CLASSES, IMAGES)) / 2
     rows = []
-    for task in range(TASKS):
+    for task in range(LOGGED):
         way, query = int(rng.integers(5, 11)), int(rng.integers(4, 9))
         classes = rng.permutation(CLASSES)[:way]
         shots = rng.integers(1, 7, way)
         drawn = [rng.permutation(IMAGES)[: shot + query] for shot in shots]
+        row = {"task": task, "class_ids": [f"c{c:02}" for c in classes]}
+        row["support_ids"] = _ids(classes, [own[:-query] for own in drawn])
+        row["query_ids"] = _ids(classes, [own[-query:] for own in drawn])
         for number, method in enumerate(methods):
             seen = [ease[number, c, own] for c, own in zip(classes, drawn, strict=True)]
-            chance = [
-                1 / (1 + np.exp(-own[:shot].mean() - own[shot:]))
-                for own, shot in zip(seen, shots, strict=True)
-            ]
-            right = rng.random((way, query)) < np.array(chance)
-            rows.append(
-                {
-                    "method": method,
-                    "task": task,
-                    "class_ids": [f"c{c:02}" for c in classes],
-                    "support_ids": _ids(classes, [own[:-query] for own in drawn]),
-                    "query_ids": _ids(classes, [own[-query:] for own in drawn]),
-                    "correct": right.astype(int).tolist(),
-                }
-            )
+            logits = [own[:-query].mean() + own[-query:] for own in seen]
+            right = rng.random((way, query)) < 1 / (1 + np.exp(-np.array(logits)))
+            rows.append({"method": method, **row, "correct": right.astype(int).tolist()})
     return rows
 
 
@@ -62,43 +67,35 @@ def log() -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def report(log: list[dict[str, Any]]) -> fb.Report:
-    return fb.interval(log, class_sizes=SIZES)
+    return fb.interval(log, class_sizes=OF_CLASS)
 
 
 def test_each_has_intervals_for_images_and_classes(report: fb.Report) -> None:
     (task_set,) = report.sets
     assert task_set.scored.task_set == "episodes-10w6s8q"
     for score in task_set.scores:
-        usual, images, classes = (
-            score.intervals[kind].halfwidth for kind in ("closed", "images", "classes")
-        )
-        assert usual is not None
-        assert images is not None
-        assert classes is not None
+        kinds = ("closed", "images", "classes")
+        usual, images, classes = (score.intervals[kind].halfwidth for kind in kinds)
         assert 0 < usual < images <= classes
     (comparison,) = task_set.comparisons
     assert comparison.intervals["images"].difference.halfwidth
-    with pytest.raises(NoIntervalError, match="superclasses"):
+    with pytest.raises(errors.NoIntervalError, match="superclasses"):
         comparison.intervals["superclasses"]
 
 
 @pytest.mark.slow
-def test_every_command_takes_them(
-    log: list[dict[str, Any]], report: fb.Report, tmp_path: Path
-) -> None:
-    (path := tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in log))
-    own = open_log(path, class_sizes=SIZES)
+def test_every_command_takes_them(log, report, tmp_path) -> None:
+    columns = {name: [row[name] for row in log] for name in log[0]}
+    path = write_columns(tmp_path / "log.jsonl", columns)
+    own = fb.open_log(path, class_sizes=OF_CLASS)
     assert fb.score(own).scores[0].intervals["images"] == report.scores[0].intervals["images"]
     assert "300 tasks of up to 10 classes and up to 14 images of each" in str(report)
     assert "one" in fb.table(own).markdown()
     assert "svg" in fb.plot("forest", own, datasets="log", task_sets="episodes-10w6s8q").svg
+    sql = "SELECT len(class_ids), len(support) FROM tasks WHERE task_id = 0"
     with fb.connect(submissions=own) as connection:
-        ((classes, support),) = connection.sql(
-            "SELECT class_ids, support FROM tasks WHERE task_id = 0"
-        ).fetchall()
-    assert (len(classes), len(support)) == (
-        len(log[0]["class_ids"]), sum(map(len, log[0]["support_ids"])),
-    )  # fmt: skip
+        (sizes,) = connection.sql(sql).fetchall()
+    assert sizes == (len(log[0]["class_ids"]), sum(map(len, log[0]["support_ids"])))
     found = invoke("plan", "--pilot", f"{path}::one", "--versus", "two")
     assert "differ in their numbers" in found.stderr
 
@@ -205,32 +202,292 @@ def test_few_tasks_with_a_class_give_a_bound() -> None:
 def test_what_is_wrong_with_a_task(change: Any, said: str) -> None:
     log = _log(("one",))
     change(log[3])
-    with pytest.raises(SchemaError, match=rf"{said}(.|\n)*data row 4"):
-        fb.interval(log, class_sizes=SIZES)
+    with pytest.raises(errors.SchemaError, match=rf"{said}(.|\n)*data row 4"):
+        fb.interval(log, class_sizes=OF_CLASS)
 
 
-def test_classes_drawn_unevenly_are_found() -> None:
-    log = [row for row in _log(("one",)) if "c00" in row["class_ids"] or row["task"] % 4]
-    with pytest.raises(TaskLogError, match=r"not drawn uniformly|c00"):
-        fb.interval(log, class_sizes=SIZES | {"c99": 40})
+def test_what_is_wrong_with_tasks_of_different_numbers(log: list[dict[str, Any]]) -> None:
+    uneven = [row for row in log if "c00" in row["class_ids"] or row["task"] % 4]
+    groups = {f"{c}/{i:02}": f"{c}/{i // 2}" for c in OF_CLASS for i in range(IMAGES)}
+    for rows, more, said in (
+        (uneven, {"class_sizes": OF_CLASS | {"c99": 40}}, r"not drawn uniformly|c00"),
+        (log, {"class_sizes": OF_CLASS, "groups": groups}, "different numbers"),
+    ):
+        with pytest.raises(errors.TaskLogError, match=said):
+            fb.interval(rows, **more)
 
 
-def test_groups_want_tasks_of_one_shape(log: list[dict[str, Any]]) -> None:
-    groups = {f"{c}/{i:02}": f"{c}/{i // 2}" for c in SIZES for i in range(IMAGES)}
-    with pytest.raises(TaskLogError, match="different numbers"):
-        fb.interval(log, class_sizes=SIZES, groups=groups)
-
-
-def test_of_inductive_methods_it_counts_which_queries_were_right(
-    log: list[dict[str, Any]], report: fb.Report
-) -> None:
-    told = fb.interval(log, class_sizes=SIZES, inductive=True)
+def test_of_inductive_methods_it_counts_which_queries_were_right(log, report) -> None:
+    told = fb.interval(log, class_sizes=OF_CLASS, inductive=True)
     for known, whole in zip(told.scores, report.scores, strict=True):
         assert (known.by_queries, whole.by_queries) == (True, False)
         assert known.accuracy == whole.accuracy
-    own = told.comparisons[0].intervals["images"].difference.halfwidth
-    of_tasks = report.comparisons[0].intervals["images"].difference.halfwidth
-    assert own is not None
-    assert of_tasks is not None
-    assert 0.7 * of_tasks < own != of_tasks
+    own, of_tasks = (r.comparisons[0].intervals["images"].difference for r in (told, report))
+    assert 0.7 * of_tasks.halfwidth < own.halfwidth != of_tasks.halfwidth
     assert invoke("plan", "--inductive").exit_code == 2
+
+
+SIZES, TASKS = [12, 15, 20, 9, 14, 16, 11, 13], 120
+NAME = TaskSetName.parse("episodes-7w10s3q")
+OWNER = np.repeat(range(8), SIZES)
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    writer = ReleaseWriter(folder := tmp_path_factory.mktemp("episodes") / "r", "r", "1.0.0", "R.")
+    about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
+    writer.add_dataset("toy", about, list("abcdefgh"), SIZES)
+    writer.add_tasks("toy", NAME, *draw_task_set("toy", NAME, SIZES, tasks=TASKS), drawn=True)
+    centres = 1.5 * np.random.default_rng(1).normal(size=(8, 5))
+    x = centres[OWNER] + np.random.default_rng(0).normal(size=(sum(SIZES), 5))
+    writer.add_features("toy", "net", iter([x.astype(np.float16)]), {"backbone": "net"})
+    with_tasks = writer.so_far()
+    for head in ("NCC", "RidgeRegression"):
+        results = run_head(with_tasks, head, "net", ["toy"])
+        writer.add_results(results, {"head": head, "features": "net"})
+    writer.finish()
+    return load_release(folder)
+
+
+def _nearest(support: Any, query: Any, rng: Any) -> Any:
+    means = np.stack([own.mean(axis=0) for own in support])
+    return ((query[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+
+
+@pytest.fixture(scope="module")
+def answers(release: Release) -> fb.Submission:
+    found = fb.evaluate(_nearest, release, features="net", name="mine", trained=False)
+    assert found.methods["mine"].inductive
+    return found
+
+
+def test_the_published_rule() -> None:
+    sizes = [3, 30, 200, 8, 60, 12, 25]
+    name = TaskSetName.parse("episodes-7w100s10q")
+    table, _ = draw_task_set("d", name, sizes, seed=5, tasks=300)
+    part, _ = draw_task_set("d", name, sizes, seed=5, tasks=9)
+    assert table.slice(0, 9) == part
+    assert not [*task_problems(table, name, np.array(sizes))]
+    ways, classes, ratios = [], np.zeros(7), []
+    for row in table.to_pylist():
+        n = np.array(sizes)[row["class_ids"]]
+        shots = np.bincount(row["support_label"], minlength=n.size)
+        query = np.bincount(row["query_label"], minlength=n.size)
+        assert (query == min(10, n.min() // 2)).all()
+        assert shots.min() >= 1
+        assert (shots <= n - query).all()
+        assert shots.sum() <= MOST_SUPPORT + n.size
+        ways.append(n.size)
+        classes[row["class_ids"]] += 1 / n.size
+        free = (shots > 3) & (shots < n - query)
+        of_size = shots[free] / n[free]
+        ratios += np.log(of_size / of_size.max(initial=0)).tolist()
+    assert chisquare(np.bincount(ways)[LEAST_WAYS:]).pvalue > 0.01
+    assert chisquare(classes).pvalue > 0.01
+    assert -2 * np.log(2) - 0.4 < min(ratios) < -0.7  # weights between a half and two
+
+
+@pytest.mark.slow
+def test_every_image_is_as_likely(release: Release) -> None:
+    shown = np.zeros(sum(SIZES))
+    for task in release.task_set("toy", str(NAME)):
+        for place, own in enumerate(task.support):
+            queries = task.query[task.query_label == place]
+            share = (len(own) + len(queries)) / SIZES[task.class_ids[place]]
+            shown[own], shown[queries] = shown[own] + 1 / share, shown[queries] + 1 / share
+    for c in range(8):
+        assert np.ptp(shown[c == OWNER]) < 1.2 * shown[c == OWNER].mean()
+    assert not verify(release.files.folder).problems
+    assert release.load_dataset(f"tasks-{NAME}", "toy").num_rows == TASKS
+
+
+def test_a_release_and_a_log_give_the_same(release: Release, answers: fb.Submission) -> None:
+    other = fb.evaluate(
+        lambda support, query, rng: _nearest([own[:1] for own in support], query, rng),
+        release, features="net", name="first shots", trained=False,
+    )  # fmt: skip
+    found = fb.score([answers, other], release, references=False).sets[0]
+    tasks, rows = release.task_set("toy", str(NAME)), []
+    for row in answers.table.to_pylist() + other.table.to_pylist():
+        task = tasks[row["task_id"]]
+        right = np.array(row["predictions"]) == task.query_label
+        queries = [task.query_label == k for k in range(task.class_ids.size)]
+        rows.append(
+            {
+                "method": row["method"],
+                "task": task.task_id,
+                "class_ids": task.class_ids.tolist(),
+                "support_ids": [own.tolist() for own in task.support],
+                "query_ids": [task.query[own].tolist() for own in queries],
+                "correct": np.concatenate([right[own] for own in queries]).tolist(),
+            }
+        )
+    log = fb.open_log(rows, class_sizes=dict(enumerate(SIZES)), trained=False, inductive=True)
+    logged = fb.score(log).sets[0]
+    assert found.methods == logged.methods
+    for kind in ("closed", "images", "classes"):
+        pairs = [*zip(found.scores, logged.scores, strict=True)]
+        intervals = [(one.intervals[kind], same.intervals[kind]) for one, same in pairs]
+        if kind != "closed":
+            (one,), (same,) = found.comparisons, logged.comparisons
+            intervals.append((one.intervals[kind].difference, same.intervals[kind].difference))
+        for interval, of_log in intervals:
+            assert interval.mean == pytest.approx(of_log.mean, abs=1e-10)
+            assert interval.halfwidth == pytest.approx(of_log.halfwidth, abs=1e-10)
+
+
+def test_runs_are_means_of_accuracies(release: Release, answers: fb.Submission) -> None:
+    runs = [in_run(answers, str(i)) for i in range(2)]
+    (score, *_), (one, *_) = (fb.score(some, release).sets[0].scores for some in (runs, answers))
+    assert score.runs == 2
+    assert score.accuracy.mean == pytest.approx(one.accuracy.mean)
+    assert score.run_means == pytest.approx({"0": one.accuracy.mean, "1": one.accuracy.mean})
+
+
+def test_a_leaderboard_of_episodes_says_what_a_score_says(release, answers, tmp_path) -> None:
+    """Their accuracies are no whole numbers; nobody of other accuracies is a copy."""
+    repository = Repository(tmp_path)
+    repository.add(answers)
+    (found,) = leaderboard(repository.files, [release]).boards[0].sets
+    assert not found.duplicates
+    rows = {row.method: row for row in found.rows()}
+    counts = replace(answers, table=answers.table.drop_columns(["predictions", "class_correct"]))
+    (scored,) = fb.score(counts, release).sets
+    own, *references = scored.scores  # a board takes no queries into account
+    assert rows["mine"].intervals["images"].accuracy == own.intervals["images"]
+    for score in references:
+        of_board = rows[score.method].intervals["images"].accuracy
+        assert of_board.mean == score.intervals["images"].mean
+    pairs = [pair for pair in scored.comparisons if found.leader in (pair.method, pair.versus)]
+    assert pairs
+    for pair in pairs:
+        sign = 1 if pair.versus == found.leader else -1
+        other = pair.method if sign > 0 else pair.versus
+        behind = rows[other].intervals["images"].difference
+        apart = pair.intervals["images"].difference
+        assert behind.mean == pytest.approx(sign * apart.mean, abs=1e-10)
+        assert behind.halfwidth == pytest.approx(apart.halfwidth, abs=1e-10)
+
+
+def test_accuracies_of_episodes_are_imported(release, answers, tmp_path) -> None:
+    """Each is a multiple of one in its own task's queries."""
+    right, asked = (np.array(answers.table[name]) for name in ("n_correct", "n_query"))
+    np.save(tmp_path / "mine.npy", right / asked)
+    source, made = str(tmp_path / "mine.npy"), str(tmp_path / "mine.parquet")
+    asks = ["--method", "mine", "--task-set", f"toy/{NAME}", "-o", made]
+    folder = str(release.files.folder)
+    printed("import-accuracies", source, *asks, "--release", folder)
+    imported = fb.Submission.read(made)
+    assert imported.table["n_correct"].to_pylist() == right.tolist()
+    assert imported.table["n_query"].to_pylist() == asked.tolist()
+    info = release.task_set_info("toy", str(NAME))
+    for values, queries, said in (
+        (right / asked, {}, "differ in queries"),
+        (right / asked + 1e-3, {"queries": asked}, "number of queries"),
+        (right / asked, {"queries": asked[1:]}, "shape"),
+    ):
+        with pytest.raises(errors.AccuracyError, match=said):
+            fb.Submission.from_accuracies(values, info, "mine", **queries)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        (lambda row, _: row.update(n_query=row["n_query"] + 1), errors.QueryCountError),
+        (lambda row, _: row.update(n_correct=30), errors.CountError),
+        (lambda row, _: row["predictions"].pop(), errors.PredictionError),
+        (lambda row, _: row["class_correct"].append(0), errors.PredictionError),
+        (lambda row, _: row["predictions"].__setitem__(0, 7), errors.PredictionError),
+        (lambda row, _: row["predictions"].__setitem__(0, None), errors.PredictionError),
+        (lambda row, other: row.update(predictions=other["predictions"]), errors.FSLBenchError),
+        (lambda row, _: row.update(n_correct=row["n_correct"] - 1), errors.FSLBenchError),
+        (lambda row, _: row["class_correct"].reverse(), errors.ContradictionError),
+        (lambda row, _: row.update(task_id=120), errors.FSLBenchError),
+        (lambda row, _: row.update(task_id=4), errors.FSLBenchError),
+    ],
+)
+def test_hostile_rows_are_refused(release, answers, change, kind) -> None:
+    rows = answers.table.to_pylist()
+    change(*rows[3:5])
+    table = pa.Table.from_pylist(rows, answers.table.schema)
+    with pytest.raises(kind, match="row"):
+        fb.score(replace(answers, table=table), release)
+
+
+def test_what_cannot_be_drawn_or_run(release: Release) -> None:
+    for name, sizes, said in (
+        ("episodes-9w10s3q", SIZES, "up to 9 of 8"),
+        ("episodes-4w10s3q", SIZES, "up to 4"),
+        ("episodes-128w10s3q", [9] * 200, "5 ways to 127"),  # labels are int8
+        ("episodes-8w10s5000q", SIZES, "up to 40000 queries"),
+        (str(NAME), [1, *SIZES], "1 images"),
+    ):
+        with pytest.raises(errors.SamplingError, match=said):
+            draw_task_set("toy", TaskSetName.parse(name), sizes, tasks=3)
+    with pytest.raises(errors.SamplingError, match="have groups"):
+        draw_task_set("toy", NAME, SIZES, tasks=3, groups=np.zeros(sum(SIZES), np.int64))
+    with pytest.raises(errors.SpecError, match="no batch"):
+        fb.evaluate(_nearest, release, features="net", batch=2)
+    with pytest.raises(errors.FSLBenchError, match="different shots"):
+        run_head(release, "LR", "net", ["toy"])
+
+
+@pytest.mark.slow
+def test_every_command(release: Release, answers: fb.Submission, tmp_path: Path) -> None:
+    answers.write(path := tmp_path / "mine.parquet")
+    for arguments, said in (
+        (["validate", path], "predictions and class_correct checked"),
+        (["score", path], "up to 7-way"),
+        (["score", path, "--details"], "leave-one-out"),
+        (["compare", path, "net/NCC"], "net/NCC"),
+        (["table", path], "episodes-7w10s3q"),
+        (["plot", "forest", path, "-o", tmp_path / "f.svg"], ""),
+        (["report", path, "-o", tmp_path / "page"], ""),
+    ):
+        result = invoke(*arguments, "--release", release.files.folder)
+        assert result.exit_code == 0, (arguments, result.output)
+        assert said in result.output
+
+
+def test_sql_takes_tasks_of_different_sizes_as_the_scores_do(release, answers) -> None:
+    connection = connect(release, answers)
+    scores = connection.execute(
+        "SELECT a.mean - s.mean FROM accuracies AS a JOIN scores AS s "
+        "USING (dataset, task_set, method) WHERE s.interval = 'images'"
+    ).fetchall()
+    pairs = connection.execute(
+        "SELECT d.difference - c.difference FROM differences AS d JOIN comparisons AS c "
+        "USING (dataset, task_set, method, versus) WHERE c.interval = 'images'"
+    ).fetchall()
+    assert (len(scores), len(pairs)) == (3, 2)
+    assert all(abs(apart) < 1e-9 for (apart,) in (*scores, *pairs))
+    tasks = release.task_set("toy", str(NAME))
+    right, asked = np.zeros(8), np.zeros(8)
+    for row in answers.table.to_pylist():
+        task = tasks[row["task_id"]]
+        right[task.class_ids] += row["class_correct"]
+        asked[task.class_ids] += np.bincount(task.query_label, minlength=len(task.class_ids))
+    found = connection.execute(
+        "SELECT class_name, accuracy FROM class_accuracies WHERE method = 'mine' ORDER BY ALL"
+    ).fetchall()
+    assert found == [("abcdefgh"[c], pytest.approx(100 * right[c] / asked[c])) for c in range(8)]
+
+
+def test_sql_of_logs_without_counts_of_queries() -> None:
+    """Their views are empty in place of an error; of episodes with `correct` they are there."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for task in range(60):
+        chosen = rng.permutation(6)[: rng.integers(2, 5)].tolist()
+        ids = [(100 * c + rng.permutation(20)[:4]).tolist() for c in chosen]
+        shown = {"method": "m", "task": task, "class_ids": chosen}
+        shown |= {"support_ids": [own[:1] for own in ids], "query_ids": [own[1:] for own in ids]}
+        rows.append(shown | {"correct": rng.integers(0, 2, 3 * len(chosen)).tolist()})
+    counted = connect(submissions=rows)
+    (found,) = counted.execute("SELECT mean, deviation FROM accuracies").fetchall()
+    each = [100 * np.mean(row["correct"]) for row in rows]
+    assert found == pytest.approx((np.mean(each), np.std(each, ddof=1)))
+    bare = [{k: v for k, v in r.items() if k != "correct"} | {"accuracy": 0.5 + r["task"] % 2 / 4}
+            for r in rows]  # fmt: skip
+    for view in ("accuracies", "differences", "hard_tasks"):
+        assert connect(submissions=bare).execute(f"FROM {view}").fetchall() == []

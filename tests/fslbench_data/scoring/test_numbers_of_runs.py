@@ -1,11 +1,9 @@
 """Methods of any numbers of runs in one file: every output against exact fractions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt, lcm, sqrt
-from pathlib import Path
+from statistics import mean, variance
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +18,7 @@ from toy_release import toy_release
 
 import fslbench_data as fb
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import DoubledTaskError, TooLargeError
 from fslbench_data.release.release import Release
@@ -57,17 +55,15 @@ def _submission(info: TaskSetInfo, methods: dict[str, Array]) -> Submission:
     parts, bindings = [], {}
     for name, counts in methods.items():
         runs, tasks = counts.shape
+        key = name, info.dataset, str(info.name)
         columns = {
-            "method": [name] * counts.size,
-            "dataset": [info.dataset] * counts.size,
-            "task_set": [str(info.name)] * counts.size,
             "task_id": np.tile(np.arange(tasks, dtype=np.int32), runs),
             "n_correct": counts.ravel().astype(np.int16),
             "n_query": np.full(counts.size, info.protocol.n_query, np.int16),
             "run": np.repeat(np.arange(runs), tasks).astype(str),
         }
-        parts.append(pa.table(columns))
-        key = name, info.dataset, str(info.name)
+        named = zip(("method", "dataset", "task_set"), key, strict=True)
+        parts.append(pa.table({name: [of] * counts.size for name, of in named} | columns))
         bindings[key] = Binding(info.fingerprint, None, None)
     return Submission(pa.concat_tables(parts), {}, bindings)
 
@@ -85,12 +81,11 @@ class Exact:
 
     @property
     def mean(self) -> Fraction:
-        return sum(self.values, Fraction(0)) / len(self.values)
+        return mean(self.values)
 
     @property
     def variance(self) -> Fraction:
-        mean, n = self.mean, len(self.values)
-        return sum(((v - mean) ** 2 for v in self.values), Fraction(0)) / (n - 1)
+        return variance(self.values)
 
     @property
     def constant(self) -> bool:
@@ -137,39 +132,18 @@ def _minus(a: Exact, b: Exact) -> Exact:
 
 
 def _close(found: float | None, expected: float | Fraction, rel: float = 1e-12) -> None:
-    assert found is not None
+    """Of means it is exact to float rounding."""
     assert found == pytest.approx(float(expected), rel=rel, abs=1e-300)
 
 
-def _percent(found: float | None, expected: Fraction) -> None:
-    """A mean, exact to float rounding."""
-    _close(found, 100 * expected, rel=4e-16)
+EXACT = 4e-16
 
 
-@st.composite
-def methods(draw: st.DrawFn) -> tuple[list[int], list[str], int]:
-    """Numbers of runs, kinds of results and a seed."""
-    number = draw(st.integers(3, 4))
-    runs = draw(
-        st.lists(
-            st.integers(1, 12)
-            | st.sampled_from([29, 31, 37, 41, 43, 47, 53])
-            | st.sampled_from([983, 991, 997, 4999, -1]),
-            min_size=number,
-            max_size=number,
-        )
-    )
-    kinds = st.sampled_from(["random", "equal", "ahead", "nearly"])
-    some = draw(st.lists(kinds, min_size=number, max_size=number))
-    return runs, some, draw(st.integers(0, 2**32))
-
-
-def _counts(case: tuple[list[int], list[str], int], info: TaskSetInfo) -> dict[str, Array]:
-    numbers, kinds, seed = case
+def _counts(numbers: list[int], kinds: list[str], seed: int, info: TaskSetInfo) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     base = rng.integers(0, QUERIES, info.n_tasks)
     found = {}
-    for i, (runs, kind) in enumerate(zip(numbers, kinds, strict=True)):
+    for i, (runs, kind) in enumerate(zip(numbers, kinds, strict=False)):
         runs = _most_runs(info) if runs < 0 else runs
         if kind == "random":
             x = rng.binomial(QUERIES, rng.uniform(0.3, 0.9), (runs, info.n_tasks))
@@ -185,35 +159,46 @@ def _most_runs(info: TaskSetInfo) -> int:
     return isqrt(isqrt(2**63) // (info.n_tasks * QUERIES))
 
 
+RUNS = st.integers(1, 12) | st.sampled_from([29, 31, 37, 41, 43, 47, 53, 983, 991, 997, 4999, -1])
+KINDS = st.sampled_from(["random", "equal", "ahead", "nearly"])
+
+
 @pytest.mark.slow
 @settings(max_examples=8)
-@given(case=methods())
-def test_every_output_against_fractions(
-    release: Release, info: TaskSetInfo, case: tuple[list[int], list[str], int]
-) -> None:
-    counts = _counts(case, info)
+@given(
+    numbers=st.lists(RUNS, min_size=3, max_size=4),
+    kinds=st.lists(KINDS, min_size=4, max_size=4),
+    seed=st.integers(0, 2**32),
+)
+def test_every_output_against_fractions(release, info, numbers, kinds, seed) -> None:
+    counts = _counts(numbers, kinds, seed, info)
     submission = _submission(info, counts)
     exact = {name: _exact(x, QUERIES) for name, x in counts.items()}
-    best = max(exact, key=lambda name: exact[name].mean)  # of equal means the first
     report = fb.score(submission, release)
-    _check_report(report, exact, best)
+    _check_report(report, exact)
+    _check_scatter(report.sets[0], exact)
     _check_new_classes(report, release, info, counts)
     _check_sql(submission, release, exact)
 
 
-def _check_report(report: Report, exact: dict[str, Exact], best: str) -> None:
+def _check_report(report: Report, exact: dict[str, Exact]) -> None:
     for score in report.scores:
-        _percent(score.accuracy.mean, exact[score.method].mean)
+        _close(score.accuracy.mean, 100 * exact[score.method].mean, EXACT)
         _close(score.accuracy.halfwidth, exact[score.method].halfwidth)
         assert score.accuracy.constant == exact[score.method].constant
     assert len(report.comparisons) == len(exact) * (len(exact) - 1) // 2
-    (each,) = report.sets
     for c in report.comparisons:
-        _check_comparison(c, _minus(exact[c.method], exact[c.versus]))
-    ties = each.ties
+        apart = _minus(exact[c.method], exact[c.versus])
+        _close(c.difference.mean, 100 * apart.mean, EXACT)
+        assert c.difference.tasks == len(apart.values)
+        assert c.verdict is apart.verdict
+        if c.verdict is Verdict.NOT_ESTIMABLE:
+            assert c.difference.halfwidth is None
+        else:
+            _close(c.difference.halfwidth, apart.halfwidth)
+    ties = report.sets[0].ties
     assert ties is not None
-    assert ties.best == best
-    _check_scatter(each, exact)
+    assert ties.best == max(exact, key=lambda name: exact[name].mean)  # of equal means the first
 
 
 def _check_scatter(each: TaskSetReport, exact: dict[str, Exact]) -> None:
@@ -229,44 +214,29 @@ def _check_scatter(each: TaskSetReport, exact: dict[str, Exact]) -> None:
     assert np.array(sorted(points)) == pytest.approx(expected, rel=1e-15)
 
 
-def _check_comparison(c: Comparison, apart: Exact) -> None:
-    _percent(c.difference.mean, apart.mean)
-    assert c.difference.tasks == len(apart.values)
-    assert c.verdict is apart.verdict
-    if c.verdict is Verdict.NOT_ESTIMABLE:
-        assert c.difference.halfwidth is None
-    else:
-        _close(c.difference.halfwidth, apart.halfwidth)
-
-
 def _check_new_classes(
     report: Report, release: Release, info: TaskSetInfo, counts: dict[str, Array]
 ) -> None:
     """The interval of the differences themselves, in one unit of the two methods."""
     design = ClassDesign.of(release.class_ids(info))
+    exact = {name: _exact(x, QUERIES) for name, x in counts.items()}
     for c in report.comparisons:
         aware = c.intervals["class-aware"]
         x, y = (counts[name].sum(axis=0)[: c.difference.tasks] for name in (c.method, c.versus))
         units = [len(counts[name]) * QUERIES for name in (c.method, c.versus)]
         unit = lcm(*units)
         d = x * (unit // units[0]) - y * (unit // units[1])
-        expected = class_aware_interval(design, d, unit, 0.95)
-        found = aware.difference
-        _close(found.mean, expected.mean, rel=4e-16)
-        if expected.halfwidth is None:
-            assert found.halfwidth is None
-        else:
-            apart = _minus(_exact(counts[c.method], QUERIES), _exact(counts[c.versus], QUERIES))
-            _close(found.halfwidth, apart.with_runs(expected.halfwidth), rel=1e-8)
-        for own, name in ((aware.mean, c.method), (aware.versus_mean, c.versus)):
-            x = counts[name].sum(axis=0)[: c.difference.tasks]
-            alone = class_aware_interval(design, x, len(counts[name]) * QUERIES, 0.95)
-            assert own.mean == alone.mean
-            if alone.halfwidth is None:
-                assert own.halfwidth is None
+        for found, values, of, own in (
+            (aware.difference, d, unit, _minus(exact[c.method], exact[c.versus])),
+            (aware.mean, x, units[0], exact[c.method]),
+            (aware.versus_mean, y, units[1], exact[c.versus]),
+        ):
+            expected = class_aware_interval(design, values, of, 0.95)
+            _close(found.mean, expected.mean, EXACT)
+            if expected.halfwidth is None:
+                assert found.halfwidth is None
             else:
-                widened = _exact(counts[name], QUERIES).with_runs(alone.halfwidth)
-                _close(own.halfwidth, widened, rel=1e-8)
+                _close(found.halfwidth, own.with_runs(expected.halfwidth), rel=1e-8)
 
 
 def _check_sql(submission: Submission, release: Release, exact: dict[str, Exact]) -> None:
@@ -279,18 +249,18 @@ def _check_sql(submission: Submission, release: Release, exact: dict[str, Exact]
     for row in accuracies:
         of = exact[row["method"]]
         assert row["tasks"] == len(of.values)
-        _percent(row["mean"], of.mean)
+        _close(row["mean"], 100 * of.mean, EXACT)
         _close(row["deviation"] ** 2, 10_000 * of.variance)
     assert len(differences) == len(exact) * (len(exact) - 1)
     for row in differences:
         apart = _minus(exact[row["method"]], exact[row["versus"]])
         assert row["tasks"] == len(apart.values)
-        _percent(row["difference"], apart.mean)
+        _close(row["difference"], 100 * apart.mean, EXACT)
         _close(row["deviation"] ** 2, 10_000 * apart.variance)
     for task, row in enumerate(hard):
         values = [e.values[task] for e in exact.values() if task < len(e.values)]
         assert row["methods"] == len(values)
-        _close(row["mean"], 100 * sum(values, Fraction(0)) / len(values))
+        _close(row["mean"], 100 * mean(values))
         assert row["highest"] == pytest.approx(float(100 * max(values)), rel=1e-15)
 
 
@@ -304,22 +274,20 @@ def test_runs_that_once_overflowed(embedded: Release, runs: tuple[int, ...]) -> 
     }
     report = fb.score(_submission(info, counts), embedded, references=False)
     exact = {name: _exact(x, 35) for name, x in counts.items()}
-    best = max(exact, key=lambda name: exact[name].mean)
-    _check_report(report, exact, best)
+    _check_report(report, exact)
+    _check_scatter(report.sets[0], exact)
 
 
 @pytest.mark.slow
-def test_runs_beyond_what_can_be_compared_exactly(
-    release: Release, info: TaskSetInfo, tmp_path: Path
-) -> None:
+def test_runs_beyond_what_can_be_compared_exactly(release, info, tmp_path) -> None:
     most = _most_runs(info)
     assert 100 < most < 10_000
     few = _submission(info, {"m": np.full((most, info.n_tasks), 3)})
     assert len(validate(few, release).groups[0].runs) == most
     many = _submission(info, {"m": np.full((most + 1, info.n_tasks), 3)})
-    for use in (fb.score, connect):
+    for use in (lambda: fb.score(many, release), lambda: connect(release, many)):
         with pytest.raises(TooLargeError, match=f"has {most + 1} runs") as error:
-            use(many, release) if use is fb.score else connect(release, many)
+            use()
         assert error.value.expected.startswith(f"at most {most} of {info.n_tasks} tasks")
     labels = release.task_set(DATASET, TASK_SET).query_label.tolist()
     facts = {(DATASET, TASK_SET): Facts(2, 2, info.n_tasks, info.fingerprint, labels)}

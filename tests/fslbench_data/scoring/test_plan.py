@@ -45,9 +45,7 @@ def answers(embedded: Release) -> dict[str, list[dict[str, object]]]:
 
 
 @pytest.mark.slow
-def test_a_pilot_is_its_answers_counted_with_loops(
-    embedded: Release, answers: dict[str, list[dict[str, object]]], pair: Plan
-) -> None:
+def test_a_pilot_is_its_answers_counted_with_loops(embedded, answers, pair) -> None:
     tasks = embedded.task_set("digits", "open-5w5s5q")
     x, sums, squares = (np.zeros((len(tasks), 5), int) for _ in range(3))
     for task, a, b in zip(tasks, answers["pixels/NCC"], answers["pixels/MatchingNet"], strict=True):
@@ -60,9 +58,7 @@ def test_a_pilot_is_its_answers_counted_with_loops(
     assert (alone.method, alone.versus, alone.estimate) == ("pixels/NCC", "", estimate_set(x, 5))
 
 
-def test_without_predictions_there_is_only_the_accuracy(
-    embedded: Release, example: Submission
-) -> None:
+def test_without_predictions_there_is_only_the_accuracy(embedded, example) -> None:
     counts = replace(example, table=example.table.drop_columns(["predictions"]))
     alone = plan(counts, queries=[5]).sets[0].pilot
     assert alone.estimate == plan(example, queries=[5]).sets[0].pilot.estimate
@@ -72,72 +68,74 @@ def test_without_predictions_there_is_only_the_accuracy(
 
 
 def test_a_prefix_is_a_pilot_too(embedded: Release, example: Submission) -> None:
-    table = example.table
-    names = [row["task_set"] == "open-5w5s5q" and row["task_id"] < 12 for row in table.to_pylist()]
+    rows = example.table.to_pylist()
+    names = [row["task_set"] == "open-5w5s5q" and row["task_id"] < 12 for row in rows]
     key = ("pixels/Ridge", "digits", "open-5w5s5q")
     bound = type(example.bindings[key])(example.bindings[key].fingerprint, 12)
-    some = Submission(table.filter(pa.array(names)), example.methods, {key: bound})
+    some = Submission(example.table.filter(pa.array(names)), example.methods, {key: bound})
     found = plan(some, versus="pixels/LR", queries=[5]).sets[0].pilot
     assert found.estimate.tasks == 12
 
 
-def _refused(kind: type[FSLBenchError], said: str, *pilot: Any, **asked: Any) -> None:
-    with pytest.raises(kind, match=said):
-        plan(*pilot, **asked)
-
-
-@pytest.mark.slow
-def test_what_is_no_pilot(example: Submission, toy: Release) -> None:
-    _refused(SubmissionError, "plan cub with", datasets="cub")
-    # the only open set has one query
-    _refused(SubmissionError, "luck of queries", shot=1, datasets="digits")
-    _refused(UnknownNameError, "pixels/NCC", method="pixels/NC")
-    _refused(UnknownNameError, "data set", datasets="digit")
-    _refused(SubmissionError, "differ from itself", versus="pixels/NCC")
-    _refused(SubmissionError, "no reference results", release=toy)
-    _refused(SpecError, "no such protocol", way=1)
-    _refused(SpecError, "no such protocol", queries=[0])
-    _refused(UnknownNameError, "suite", suite="closed")
-    looks = {"pixels/Ridge": Method("pixels/Ridge", transductive=True)}
-    _refused(SubmissionError, "transductive", replace(example, methods=looks))
+NCC = {"method": "pixels/NCC", "versus": "pixels/NCC"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("kind", "said", "asked"),
     [
-        ({"power": 1.0}, "1.0 is not a power"),
-        ({"power": 0.05}, "0.05 is not a power"),
-        ({"level": 0.1, "power": 0.9}, "0.9 is not a power"),
-        ({"level": 1.0}, "level"),
+        (SubmissionError, "plan cub with", {"datasets": "cub"}),
+        # the only open set has one query
+        (SubmissionError, "luck of queries", {"shot": 1, "datasets": "digits"}),
+        (UnknownNameError, "pixels/NCC", {"method": "pixels/NC"}),
+        (UnknownNameError, "data set", {"datasets": "digit"}),
+        (SubmissionError, "differ from itself", {"versus": "pixels/NCC"}),
+        (SpecError, "no such protocol", {"way": 1}),
+        (SpecError, "no such protocol", {"queries": [0]}),
+        (UnknownNameError, "suite", {"suite": "closed"}),
+        (SpecError, "1.0 is not a power", {"queries": [5], "power": 1.0}),
+        (SpecError, "0.05 is not a power", {"queries": [5], "power": 0.05}),
+        (SpecError, "0.9 is not a power", {"queries": [5], "level": 0.1, "power": 0.9}),
+        (SpecError, "level", {"queries": [5], "level": 1.0}),
+        (SubmissionError, "suites closed or pooled", {"suite": "pooled", "queries": [3]}),
+        (UnknownNameError, "data set", {"suite": "pooled", "datasets": "digit"}),
+        (SpecError, "1 tasks", {"suite": "pooled", "tasks": [1]}),
+        (SubmissionError, "differ from itself", {"suite": "pooled", **NCC}),
+        (SpecError, "plan pooled ones", {"tasks": [1000]}),
     ],
 )
-def test_powers_that_no_comparison_has(asked: dict[str, float], said: str) -> None:
-    """Also where the pilot is one method."""
-    _refused(SpecError, said, queries=[5], **asked)
+def test_what_cannot_be_planned(kind: type[FSLBenchError], said: str, asked: Any) -> None:
+    with pytest.raises(kind, match=said):
+        plan(**asked)
 
 
-def test_runs_that_are_no_pilot(example: Submission) -> None:
+def test_what_is_no_pilot(example: Submission, toy: Release) -> None:
     runs = merge([in_run(example, run) for run in "12"])
-    counts = replace(runs, table=runs.table.drop_columns(["predictions"]))
-    lacks = r"which queries each is right on[\s\S]*predictions"
-    _refused(SubmissionError, lacks, counts)
-    _refused(SpecError, "1 training runs cannot be planned", runs, runs=1)
-    _refused(
-        SubmissionError, r"one training run[\s\S]*4 of them", example, versus="pixels/LR", runs=4
-    )
+    looks = {"pixels/Ridge": Method("pixels/Ridge", transductive=True)}
+    for pilot, kind, said, asked in (
+        (None, SubmissionError, "no reference results", {"release": toy}),
+        (replace(example, methods=looks), SubmissionError, "transductive", {}),
+        (
+            replace(runs, table=runs.table.drop_columns(["predictions"])),
+            SubmissionError,
+            r"which queries each is right on[\s\S]*predictions",
+            {},
+        ),
+        (runs, SpecError, "1 training runs cannot be planned", {"runs": 1}),
+        (
+            example,
+            SubmissionError,
+            r"one training run[\s\S]*4 of them",
+            {"versus": "pixels/LR", "runs": 4},
+        ),
+    ):
+        with pytest.raises(kind, match=said):
+            plan(pilot, **asked)
 
 
-def test_same_inputs_same_bytes(pair: Plan) -> None:
-    again = plan(method="pixels/NCC", versus="pixels/MatchingNet", queries=(10, 7, 5, 2))
-    assert plan_json(again) == plan_json(pair)
-    assert plan_csv(again) == plan_csv(pair)
-
-
-def test_a_q_with_a_single_task(pair: Plan) -> None:
-    rows = list(
-        csv.DictReader(printed("plan", "--queries", "5,170", "--format", "csv").splitlines()[1:])
-    )
-    assert (rows[1]["tasks"], rows[1]["open"], rows[1]["open_share_images"]) == ("1.0", "", "")
+def test_a_q_with_a_single_task() -> None:
+    text = printed("plan", "--queries", "5,170", "--format", "csv")
+    _, row, *_ = csv.DictReader(text.splitlines()[1:])
+    assert (row["tasks"], row["open"], row["open_share_images"]) == ("1.0", "", "")
     content = json.loads(printed("plan", "--queries", "5,170", "--format", "json"))
     assert content["datasets"][0]["rows"][1]["open"] is None
 
@@ -172,9 +170,7 @@ def _as_reported(runs: PlannedRuns, of_tasks: float) -> float:
     return float(for_new_runs(of_tasks, run_terms(runs.spreads, runs.numbers).sum(), 0.95))
 
 
-def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(
-    embedded: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(embedded, monkeypatch) -> None:
     submission = _of_runs(embedded)
     report = score(submission, embedded, references=False)
     (c,) = report.comparisons
@@ -185,9 +181,8 @@ def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(
     assert both.pilot.mean == pytest.approx(c.difference.mean)
     assert both.pilot.runs.numbers == (3, 2)
     assert row.open_of_tasks is not None
-    assert _as_reported(both.pilot.runs, row.open_of_tasks) == pytest.approx(
-        c.difference.halfwidth, rel=1e-9
-    )
+    width = _as_reported(both.pilot.runs, row.open_of_tasks)
+    assert width == pytest.approx(c.difference.halfwidth, rel=1e-9)
     assert row.open == both.pilot.runs.widen(row.open_of_tasks, 0.95)
     assert row.open > 1.5 * row.open_of_tasks
     evidence = report.sets[0].evidence_of(0)[0]
@@ -198,12 +193,9 @@ def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(
     assert found == pytest.approx(aware, rel=0.25)  # simulated from estimates
     (alone,) = plan(submission, embedded, method="a", queries=[5]).sets
     (mine,) = (s for s in report.scores if s.method == "a")
-    assert _as_reported(alone.pilot.runs, alone.rows[0].open_of_tasks) == pytest.approx(
-        mine.accuracy.halfwidth, rel=1e-9
-    )
+    width = _as_reported(alone.pilot.runs, alone.rows[0].open_of_tasks)
+    assert width == pytest.approx(mine.accuracy.halfwidth, rel=1e-9)
 
-
-# ---- tasks that reuse images ---------------------------------------------------------------------
 
 plan_pooled = partial(plan, suite="pooled")
 PAIR = {"method": "pixels/NCC", "versus": "pixels/MatchingNet"}
@@ -232,39 +224,18 @@ def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pooled: P
     assert "superclasses" not in widths
 
 
-def test_numbers_of_tasks(pooled: Plan) -> None:
+def test_rows_of_a_pooled_plan(pooled: Plan) -> None:
     (one,) = pooled.sets
     assert one.usual == min(max(one.noiseless, one.stable), 4000)
     numbers = {600, 1000, one.noiseless, one.stable, one.usual}
     assert {row.tasks for row in one.rows} == {*numbers, None}
-
-
-def test_rows_of_csv_and_json(pooled: Plan) -> None:
     rows = list(csv.DictReader(plan_csv(pooled).splitlines()[1:]))
     assert rows[-1]["tasks"] == ""
     (content,) = json.loads(plan_json(pooled))["datasets"]
     assert [row["halfwidth"] for row in content["rows"]] == [float(r["halfwidth"]) for r in rows]
-
-
-def test_an_accuracy_has_nothing_to_detect() -> None:
-    (one,) = plan_pooled(method="pixels/NCC", datasets="digits", queries=[5]).sets
-    assert {row.detectable for row in one.rows} == {None}
-
-
-def test_what_is_no_pooled_plan(embedded: Release) -> None:
-    with pytest.raises(SubmissionError, match="suites closed or pooled"):
-        plan_pooled(queries=[3])
-    with pytest.raises(UnknownNameError, match="data set"):
-        plan_pooled(datasets="digit")
-    with pytest.raises(SpecError, match="1 tasks"):
-        plan_pooled(tasks=[1])
-    with pytest.raises(SubmissionError, match="differ from itself"):
-        plan_pooled(method="pixels/NCC", versus="pixels/NCC")
-    with pytest.raises(SpecError, match="plan pooled ones"):
-        plan(tasks=[1000])
-    result = invoke("plan", "--tasks", 1000)
-    assert result.exit_code == 2
-    assert "--suite pooled" in result.output
+    (alone,) = plan_pooled(method="pixels/NCC", datasets="digits", queries=[5]).sets
+    assert {row.detectable for row in alone.rows} == {None}
+    assert "--suite pooled" in invoke("plan", "--tasks", 1000).output
 
 
 def test_pooled_training_runs_are_planned_as_they_are_reported(embedded: Release) -> None:

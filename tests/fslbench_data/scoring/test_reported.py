@@ -116,12 +116,11 @@ def test_what_cannot_be_is_refused(text: Any, changed: dict[str, Any], what: str
 
 
 def test_where_every_task_has_all_classes_nothing_is_said_of_new_ones() -> None:
-    about = {**MINI, "dataset": None, "classes": 5, "images": 600}
-    (one,) = fb.reported("91.72 ± 0.55", **about).results
-    assert one.classes is None is one.typical_classes
-    rows = [{"result": "91 ± 0.5"}, {"result": "20 ± 0.5"}]
-    pair = fb.reported(rows, **about)
-    assert [(p.tasks, p.images, p.classes) for p in pair.differences] == [(True, True, False)]
+    about = MINI | {"dataset": None, "classes": 5, "images": 600}
+    found = fb.reported([{"result": "91 ± 0.5"}, {"result": "20 ± 0.5"}], **about)
+    assert found.results[0].classes is None is found.results[0].typical_classes
+    (pair,) = found.differences
+    assert (pair.tasks, pair.images, pair.classes) == (True, True, False)
 
 
 TABLE = """method,dataset,shots,result
@@ -131,20 +130,6 @@ RelationNet,miniImageNet,1,50.44 ± 0.82
 RelationNet,miniImageNet,5,65.32 ± 0.70
 MatchingNet,miniImageNet,5,55.31 ± 0.73
 """
-OPTIONS = ["--ways", "5", "--queries", "15", "--tasks", "600"]
-
-
-def test_a_papers_table(tmp_path: Path) -> None:
-    (tmp_path / "table.csv").write_text(TABLE, encoding="utf-8")
-    command = ("reported", tmp_path / "table.csv", *OPTIONS)
-    assert "4 differences on the same data set" in printed(*command)
-    found = json.loads(printed(*command, "--format", "json"))
-    claims = {(d["first"], d["second"], d["shots"]): d["significant"] for d in found["differences"]}
-    assert claims["ProtoNet", "MatchingNet", 5] == {"tasks": True, "images": True, "classes": False}
-    assert claims["ProtoNet", "RelationNet", 5] == {
-        "tasks": True, "images": False, "classes": False,
-    }  # fmt: skip
-    assert not any(claims["RelationNet", "ProtoNet", 1].values())
 
 
 @pytest.mark.parametrize(
@@ -161,8 +146,7 @@ def test_a_papers_table(tmp_path: Path) -> None:
     ],
 )
 def test_a_table_that_is_refused(table: str, what: str, tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(table, encoding="utf-8")
+    (path := tmp_path / "table.csv").write_text(table, encoding="utf-8")
     with pytest.raises(FSLBenchError, match=what):
         fb.reported(path, ways=5, queries=15, tasks=600)
 
@@ -171,14 +155,13 @@ def test_an_option_beside_a_column_says_the_same() -> None:
     row = {"result": "91.72 ± 0.55", **MINI, "tasks": "1,000"}
     (one,) = fb.reported([row], dataset="mini-imagenet", tasks=1000).results
     assert str(one.design).startswith("1,000 tasks")
-    with pytest.raises(FSLBenchError, match="shots is 5 in the column and 1 as an option"):
-        fb.reported([row], shots=1)
-    with pytest.raises(FSLBenchError, match="unknown column 'shot'"):
-        fb.reported([{**row, "shot": 5}])
-
-
-def test_data_sets_of_the_package_are_known() -> None:
-    (one,) = fb.reported("91.72 ± 2", **{**MINI, "dataset": "digits"}).results
+    for rows, option, said in (
+        ([row], {"shots": 1}, "shots is 5 in the column and 1 as an option"),
+        ([{**row, "shot": 5}], {}, "unknown column 'shot'"),
+    ):
+        with pytest.raises(FSLBenchError, match=said):
+            fb.reported(rows, **option)
+    (one,) = fb.reported("91.72 ± 2", **MINI | {"dataset": "digits"}).results
     assert str(one.design).endswith("digits, 10 classes of at least 174 images")
 
 
@@ -200,16 +183,17 @@ def test_accuracies_without_ids(name: str, scale: int, tmp_path: Path) -> None:
         assert getattr(bounded, kind) == pytest.approx(getattr(printed, kind))
 
 
+OF_SIZES = ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"]
+
+
 def test_the_command_takes_accuracies(tmp_path: Path) -> None:
     np.save(file := tmp_path / "a.npy", ACCURACIES)
     (one,) = fb.reported(file, **SIZES).results
-
     said = printed("score", file)
     assert f"{one.mean:.2f} ± {one.tasks:.2f} (95 %): 600 tasks" in said
     for line in ("other tasks of the same images", "not known", "again from its seed"):
         assert line in said
-    sizes = ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"]
-    assert f"± {one.images:.2f} at most" in printed("score", file, *sizes)
+    assert f"± {one.images:.2f} at most" in printed("score", file, *OF_SIZES)
     assert json.loads(printed("score", file, "--format", "json"))["results"][0]["n_tasks"] == 600
     assert printed("score", file, "--format", "csv")
 
@@ -234,23 +218,21 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) 
     files = [str(tmp_path / name) for name in ("ours.npy", "theirs.npy", "same.npy")]
     for file, values in zip(files, (ours, theirs, ours), strict=True):
         np.save(file, values)
-    for sizes in (
-        [],
-        ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"],
-    ):
+    for sizes in ([], OF_SIZES):
         for form in FORMATS:
             text = printed("score", *files, *sizes, "--format", form)
             if form == "table":
                 assert f"{apart.mean():.2f} ± {width:.2f}" in text
                 assert "0.00 ± 0.00" in text
                 assert ("Hoeffding" in text) == bool(sizes)
-    for source, said in (({}, "there are no results"), (ours, "go to fb.reported")):
+    for read, sources, said in (
+        (fb.reported, [{}], "there are no results"),
+        (fb.score, [ours], "go to fb.reported"),
+        (fb.reported, [{"a": ours, "b": ours[:500]}], "600 tasks in a, 500 tasks in b"),
+        (fb.compare, files[:2], "accuracies alone, one a task: fslbench score"),
+    ):
         with pytest.raises(FSLBenchError, match=said):
-            (fb.score if source is ours else fb.reported)(source)
-    with pytest.raises(FSLBenchError, match="600 tasks in a, 500 tasks in b"):
-        fb.reported({"a": ours, "b": ours[:500]})
-    with pytest.raises(FSLBenchError, match="accuracies alone, one a task: fslbench score"):
-        fb.compare(files[0], files[1])
+            read(*sources)
 
 
 def test_counts_are_no_accuracies() -> None:
@@ -267,23 +249,18 @@ def test_counts_are_no_accuracies() -> None:
     assert "0.9 and 84 are both read" in fb.reported(np.array([84.0, 0.9, 1])).results[0].warning
 
 
-def test_options_of_other_results(tmp_path: Path) -> None:
+def test_options_of_other_results_and_a_huge_file(tmp_path: Path) -> None:
     np.save(file := tmp_path / "accs.npy", np.array([0.5, 0.7]))
+    with (huge := tmp_path / "huge.csv").open("wb") as opened:
+        opened.truncate(2**24 + 1)
     for words, said in (
-        ([str(file), "--against", "NCC"], "--against does nothing for accuracies alone"),
-        (["x.parquet", "--ways", "5"], "--ways is of accuracies alone"),
+        (["score", file, "--against", "NCC"], "--against does nothing for accuracies alone"),
+        (["score", "x.parquet", "--ways", "5"], "--ways is of accuracies alone"),
+        (["reported", huge], "more than 16,777,216 bytes"),
     ):
-        result = invoke("score", *words)
+        result = invoke(*words)
         assert result.exit_code == 2
         assert said in result.output
-
-
-def test_a_huge_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "huge.csv"
-    with path.open("wb") as file:
-        file.truncate(2**24 + 1)
-    with pytest.raises(FSLBenchError, match="more than 16,777,216 bytes"):
-        fb.reported(path)
 
 
 def test_equal_accuracies_say_nothing_of_other_images_however_they_round() -> None:

@@ -1,21 +1,24 @@
 """Which queries were right: from logs and submissions to intervals, and what is refused."""
 
 import json
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 import pytest
 from commands import invoke
-from msgspec.structs import replace
+from golden_inputs import write_columns
 
 import fslbench_data as fb
 from benchmark_spec.errors import ContradictionError, FSLBenchWarning, SchemaError, SpecError
 
 CLASSES, IMAGES, WAY, SHOT, QUERY, TASKS = 10, 60, 4, 1, 5, 120
+
+
+def _nearest(support: Any, query: Any, rng: Any = None) -> Any:
+    return np.square(query[:, None] - support.mean(axis=1)).sum(-1).argmin(axis=1)
 
 
 def _log(
@@ -24,33 +27,21 @@ def _log(
     """Rows of nearest means on some of eight dimensions; of runs, whose images move."""
     rng = np.random.default_rng(seed)
     images = rng.normal(size=(CLASSES, 1, 8)) + rng.normal(size=(CLASSES, size, 8))
-    tasks = [
-        (
-            chosen := rng.permutation(CLASSES)[:WAY],
-            np.array([rng.permutation(size)[: SHOT + QUERY] for _ in chosen]),
-        )
-        for _ in range(TASKS)
-    ]
+    tasks = []
+    for _ in range(TASKS):
+        chosen = rng.permutation(CLASSES)[:WAY]
+        tasks.append((chosen, np.array([rng.permutation(size)[: SHOT + QUERY] for _ in chosen])))
     rows = []
-    for method, dimensions in methods.items():
-        for run in range(runs):
-            seen = (images + 0.3 * rng.normal(size=images.shape) * (runs > 1))[..., :dimensions]
-            for task, (chosen, numbers) in enumerate(tasks):
-                shown = seen[chosen[:, None], numbers]
-                mean, asked = shown[:, :SHOT].mean(1), shown[:, SHOT:].reshape(-1, dimensions)
-                near = np.square(asked[:, None] - mean).sum(-1).argmin(1)
-                ids = 1000 * chosen[:, None] + numbers
-                rows.append(
-                    {
-                        "method": method,
-                        "run": run,
-                        "task": task,
-                        "class_ids": chosen.tolist(),
-                        "support_ids": ids[:, :SHOT].tolist(),
-                        "query_ids": ids[:, SHOT:].tolist(),
-                        "correct": (near == np.repeat(range(WAY), QUERY)).astype(int).tolist(),
-                    }
-                )
+    for (method, dimensions), run in product(methods.items(), range(runs)):
+        seen = (images + 0.3 * rng.normal(size=images.shape) * (runs > 1))[..., :dimensions]
+        for task, (chosen, numbers) in enumerate(tasks):
+            shown, ids = seen[chosen[:, None], numbers], 1000 * chosen[:, None] + numbers
+            near = _nearest(shown[:, :SHOT], shown[:, SHOT:].reshape(-1, dimensions))
+            row = {"method": method, "run": run, "task": task, "class_ids": chosen.tolist()}
+            row |= {"support_ids": ids[:, :SHOT].tolist(), "query_ids": ids[:, SHOT:].tolist()}
+            rows.append(
+                row | {"correct": (near == np.repeat(range(WAY), QUERY)).astype(int).tolist()}
+            )
     return rows
 
 
@@ -59,9 +50,7 @@ METHODS = {"eight": 8, "six": 6}
 
 
 def _width(report: fb.Report, method: int = 0) -> float:
-    width = report.sets[0].scores[method].intervals["images"].halfwidth
-    assert width is not None
-    return width
+    return report.sets[0].scores[method].intervals["images"].halfwidth
 
 
 @pytest.mark.parametrize("runs", [1, 3])
@@ -69,30 +58,26 @@ def test_a_log_of_inductive_methods_is_narrower(runs: int) -> None:
     log = _log(METHODS, runs)
     whole = fb.interval(log, class_sizes=SIZES)
     known = fb.interval(log, class_sizes=SIZES, inductive=True)
-    assert [s.by_queries for s in whole.scores] == [False, False]
-    assert [s.by_queries for s in known.scores] == [True, True]
+    assert [s.by_queries for s in (*whole.scores, *known.scores)] == [False] * 2 + [True] * 2
     assert [s.accuracy for s in whole.scores] == [s.accuracy for s in known.scores]
     assert _width(known) < 0.95 * _width(whole)
     classes = [r.scores[0].intervals["classes"].halfwidth for r in (known, whole)]
-    assert classes[0] is not None
-    assert classes[1] is not None
     assert _width(known) <= classes[0] <= classes[1]
+    texts = [" ".join(str(report).split()) for report in (known, whole)]
+    assert "uses which queries were right." in texts[0]
+    assert ("and the column correct" in texts[1]) is (runs == 1)
 
 
 def test_forms_of_correct(tmp_path: Path) -> None:
     log = _log({"eight": 8})
     by_class = [np.reshape(row["correct"], (WAY, QUERY)) for row in log]
-    pa.csv.write_csv(
-        pa.table({name: [str(row[name]) for row in log] for name in log[0]}),
-        csv := tmp_path / "log.csv",
-    )
-    pq.write_table(pa.Table.from_pylist(log), parquet := tmp_path / "log.parquet")
+    columns = {name: [row[name] for row in log] for name in log[0]}
     expected = _width(fb.interval(log, class_sizes=SIZES, inductive=True))
     for same in (
         [{**row, "correct": own.tolist()} for row, own in zip(log, by_class, strict=True)],
         [{**row, "correct": own == 1} for row, own in zip(log, by_class, strict=True)],
-        csv,
-        parquet,
+        write_columns(tmp_path / "log.csv", columns),
+        write_columns(tmp_path / "log.parquet", columns),
     ):
         found = _width(fb.interval(same, class_sizes=SIZES, inductive=True))
         assert found == pytest.approx(expected, rel=1e-12)
@@ -118,6 +103,7 @@ def test_counts_and_accuracies_beside_it_must_agree() -> None:
         ({"correct": [2] * 20}, "correct holds 2"),
         ({"correct": None}, "correct. holds null"),
         ({"correct": ["yes"] * 20}, "correct"),
+        ({"correct": [0.5] * 20}, "a list of integers, 1 or 0, or of Booleans"),
         ({"support_ids": None, "query_ids": None, "image_ids": np.ones((4, 6))}, "support_ids"),
     ],
 )
@@ -129,23 +115,11 @@ def test_what_is_wrong_with_it(change: dict[str, Any], said: str) -> None:
         fb.interval(log, class_sizes=SIZES)
 
 
-def test_words_of_a_log() -> None:
-    log = _log(METHODS)
-    for inductive, said in (
-        (True, "uses which queries were right."),
-        (None, "and the column correct"),
-    ):
-        report = fb.interval(log, class_sizes=SIZES, inductive=inductive)
-        assert said in " ".join(str(report).split())
-
-
 @pytest.mark.parametrize(
     ("left_out", "size", "said"),
     [("correct", IMAGES, "without the column correct"), ("", 12, "takes tasks as a whole, though")],
 )
-def test_where_saying_inductive_changes_nothing_it_says_so(
-    left_out: str, size: int, said: str
-) -> None:
+def test_where_saying_inductive_changes_nothing_it_says_so(left_out, size, said) -> None:
     rows = _log({"eight": 8}, size=size)
     if left_out:
         rows = [row | {"accuracy": float(np.mean(row.pop(left_out)))} for row in rows]
@@ -187,10 +161,6 @@ def test_who_is_both_is_refused() -> None:
         fb.Recorder("mine", transductive=True, inductive=True)
 
 
-def _nearest(support: Any, query: Any, rng: Any) -> Any:
-    return np.square(query[:, None] - support.mean(axis=1)).sum(-1).argmin(axis=1)
-
-
 def _of_all(support: Any, query: Any, rng: Any) -> Any:
     if len(query) < 25:
         raise ValueError("all queries, please")
@@ -206,33 +176,22 @@ def _soft_kmeans(support: Any, query: Any, rng: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("method", "found"),
-    [(_nearest, True), (_soft_kmeans, False), (_of_all, None)],
+    ("method", "task_set", "found"),
+    [
+        (_nearest, "closed-5w5s5q", True),
+        (_soft_kmeans, "closed-5w5s5q", False),
+        (_of_all, "closed-5w5s5q", None),
+        (_nearest, "open-5w5s5q", None),  # no image recurs
+    ],
 )
 @pytest.mark.parametrize("batch", [None, 2])
-def test_evaluate_looks_whether_a_method_is_inductive(
-    method: Any, found: bool | None, batch: int | None
-) -> None:
+def test_evaluate_looks_whether_a_method_is_inductive(method, task_set, found, batch) -> None:
     def batched(supports: Any, queries: Any, rng: Any) -> Any:
         return [method(*each, rng) for each in zip(supports, queries, strict=True)]
 
-    made = fb.evaluate(
-        batched if batch else method,
-        name="mine",
-        datasets="digits",
-        task_sets="closed-5w5s5q",
-        features="pixels",
-        max_tasks=40,
-        batch=batch,
-    )
+    how = {"datasets": "digits", "task_sets": task_set, "features": "pixels", "max_tasks": 40}
+    made = fb.evaluate(batched if batch else method, name="mine", batch=batch, **how)
     assert made.methods["mine"].inductive is found
-
-
-def test_evaluate_says_nothing_where_no_image_recurs() -> None:
-    made = fb.evaluate(
-        _nearest, name="mine", datasets="digits", task_sets="open-5w5s5q", features="pixels"
-    )
-    assert made.methods["mine"].inductive is None
 
 
 def test_evaluate_looks_when_all_is_answered() -> None:

@@ -10,10 +10,9 @@ from recorded import recorded
 
 import fslbench_data as fb
 from analysis_sql.ranking import multiple_comparisons as told_apart_module
-from analysis_sql.ranking.multiple_comparisons import pairwise_tests
+from fslbench_data.render.figures import rows
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
-from fslbench_data.scoring.task_set_report import primary_sets
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.merging import merge
 
@@ -34,26 +33,25 @@ def _noisy(release, name: str, task_sets: str, **about: str) -> fb.Submission:
         if info.dataset == "emoji" and str(info.name) in task_sets.split():
             rows = reference.on([info]).table
             correct = rows.column("n_correct").to_numpy()
-            moved = np.clip(
-                correct + rng.integers(-1, 2, correct.size), 0, info.name.protocol.n_query
-            )
+            moved = correct + rng.integers(-1, 2, correct.size)
+            moved = np.clip(moved, 0, info.name.protocol.n_query)
             recorder.add_counts(release.task_set(info.dataset, str(info.name)), moved)
     return recorder.submission()
 
 
 @pytest.mark.parametrize(
-    ("name", "about", "met"),
+    ("name", "about", "features"),
     [
-        (f"{LITE}/mine", {}, [f"{LITE}/NCC", f"{LITE}/MatchingNet", f"{LITE}/LR"]),
-        ("mine", {"backbone": "mobilenet_v2"}, ["mobilenet_v2/NCC", "mobilenet_v2/MatchingNet",
-                                                "mobilenet_v2/LR"]),
-        ("mine", {}, None),
-        ("nobody/mine", {}, None),
+        (f"{LITE}/mine", {}, LITE),
+        ("mine", {"backbone": "mobilenet_v2"}, "mobilenet_v2"),
+        ("mine", {}, ""),
+        ("nobody/mine", {}, ""),
     ],
-)  # fmt: skip
+)
 def test_a_method_meets_those_of_its_features_else_the_most_accurate(
-    embedded, name: str, about: dict[str, str], met: list[str] | None
+    embedded, name: str, about: dict[str, str], features: str
 ) -> None:
+    met = [f"{features}/{head}" for head in ("NCC", "MatchingNet", "LR")] if features else None
     report = fb.score(_noisy(embedded, name, "open-5w5s5q", **about), embedded)
     (row,) = summarize(report).rows
     means = {s.method: s.accuracy.mean for s in report.scores if s.is_reference}
@@ -74,8 +72,7 @@ def test_a_method_meets_those_of_its_features_else_the_most_accurate(
 @pytest.mark.parametrize("question", ["new images", "new classes"])
 def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question: str) -> None:
     report = fb.score(_noisy(embedded, f"{LITE}/mine", "closed-5w1s1q closed-5w5s5q"), embedded)
-    summary = summarize(report)
-    kind = "classes" if question == "new classes" else "images"
+    summary, kind = summarize(report), question.removeprefix("new ")
     (tally,) = [tally for tally in summary.tallies if tally.question == question]
     p = {
         (str(each.scored), name): each.p_values(kind)[0, i]
@@ -125,38 +122,13 @@ def test_tallies_do_not_depend_on_the_order_of_methods(embedded) -> None:
     assert [tally.family for tally in one] == [2, 2]
 
 
-def test_several_stand_to_the_best_as_ties_have_it(emoji: Report) -> None:
-    answered = summarize(emoji)
-    assert len(answered.methods) == 12
-    assert not answered.rows
-    assert [column.primary.scored.name.suite for column in answered.columns] == ["pooled"] * 3
-    leading = {str(each.scored): each for each in primary_sets(emoji.sets)}
-    marks = set()
-    for column in answered.columns:
-        each = leading[str(column.primary.scored)]
-        designs = {kind: each.designs[kind] for kind in ("images", "classes")}
-        ties = pairwise_tests(each.methods, each.counts, "closed", designs).at(0.95)
-        assert column.family == ties.family == 66
-        for name, standing in column.by_method.items():
-            assert (standing.mark is Mark.HIGHEST) == (name == ties.best)
-            assert (standing.behind == 0.0) == (name == ties.best)
-            tied = standing.mark in (Mark.HIGHEST, Mark.NOT_SIGNIFICANT)
-            assert tied == (name in ties.tied["images"])
-            if standing.mark is Mark.NEW_IMAGES:
-                assert name in ties.tied["classes"]
-            if standing.mark is Mark.SIGNIFICANT:
-                assert name not in ties.tied["classes"]
-            marks.add(standing.mark)
-    assert marks == {*Mark} - {Mark.UNJUDGED}
-
-
 def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) -> None:
     info, rng = embedded.task_set_info("digits", "closed-5w5s5q"), np.random.default_rng(0)
-    parts = []
-    for name, right, tasks in (
-        ("low", 15, 600), ("high", 20, 600), ("short", 22, 300), ("stopped", 22, 600),
-    ):  # fmt: skip
-        parts.append(recorded(info, rng.integers(right - 2, right + 3, tasks), name))
+    of = {"low": (15, 600), "high": (20, 600), "short": (22, 300), "stopped": (22, 600)}
+    parts = [
+        recorded(info, rng.integers(right - 2, right + 3, tasks), name)
+        for name, (right, tasks) in of.items()
+    ]
     ((key, bound),) = parts[-1].bindings.items()
     parts[-1] = replace(parts[-1], bindings={key: replace(bound, stopping=Stopping("low", 0.95))})
     (column,) = summarize(fb.score(merge(parts), embedded, references=False)).columns
@@ -173,6 +145,7 @@ def test_equal_methods_share_the_highest_mean(embedded) -> None:
         for name, lost in (("one", 0), ("same", 0), ("lower", 9))
     ]
     report = fb.score(merge(parts), embedded, references=False)
+    assert "one minus same: identical points" in rows.scatter(report.sets[0], "one", "same").caption
     (column,) = summarize(report).columns
     marks = {name: standing.mark for name, standing in column.by_method.items()}
     assert marks.pop("one") is marks.pop("same") is Mark.HIGHEST
@@ -191,9 +164,7 @@ def test_of_few_tasks_and_nothing_to_compare_no_verdict_is_spoken_of(embedded) -
 
 
 @pytest.mark.parametrize("suite", ["open", "pooled"])
-def test_very_many_methods_are_told_apart_where_holm_would(
-    emoji: Report, suite: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_very_many_methods_are_told_apart_where_holm_would(emoji, suite, monkeypatch) -> None:
     each = next(s for s in emoji.sets if s.scored.task_set == f"{suite}-5w1s1q")
     everyone = range(len(each.scores))
     by_holm = standings(each, everyone)
@@ -209,11 +180,8 @@ def test_very_many_methods_are_told_apart_where_holm_would(
 
 
 def test_a_set_that_more_methods_answer_leads(embedded) -> None:
-    parts = [
-        _noisy(embedded, "one/a", "open-5w5s5q pooled-5w5s5q"),
-        _noisy(embedded, "one/b", "open-5w5s5q"),
-        _noisy(embedded, "one/c", "grouped-5w5s5q"),
-    ]
+    of = {"a": "open-5w5s5q pooled-5w5s5q", "b": "open-5w5s5q", "c": "grouped-5w5s5q"}
+    parts = [_noisy(embedded, f"one/{name}", sets) for name, sets in of.items()]
     answered = summarize(fb.score(merge(parts), embedded))
     assert [str(h.scored.name) for h in answered.primary] == ["open-5w5s5q"]
     assert set(answered.methods) == {"one/a", "one/b"}
