@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from commands import printed
 from golden_inputs import INPUTS
+from msgspec.structs import replace
 from recorded import recorded_sets
 from scipy import stats
 

@@ -10,6 +10,7 @@ import numpy as np
 import own_logs
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 from processes import python
 from recorded import answered, recorded
 
