@@ -1,7 +1,5 @@
 """What README and docs tell a reader to run, runs; and the site is built."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import os
@@ -39,7 +37,6 @@ def nearest_centroid(support, query, rng):
 
 
 def _commands(page: Path) -> list[list[str]]:
-    """The commands of this package on a page, as lists of words."""
     found = []
     for _, language, content in blocks(page):
         for raw in content.replace("\\\n", " ").splitlines():
@@ -75,7 +72,7 @@ def test_every_command_has_these_options(page: Path) -> None:
 
 OPTIONAL = {"torch", "torchvision", "easyfsl", "sklearn"}
 RUN_WHERE_INSTALLED = {"learn2learn", "pytorch_lightning"}
-"""Packages of which tests/test_own_tasks_page.py runs the blocks where there are any."""
+"""Packages of which tests/test_examples.py runs the blocks where there are any."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -84,25 +81,22 @@ def test_python_blocks_import_what_there_is(page: Path) -> None:
     for node in ast.walk(ast.parse(content)):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        for name in names or [alias.name for alias in node.names]:
+        whole = isinstance(node, ast.Import)
+        for name in [alias.name for alias in node.names] if whole else [node.module or ""]:
             package = name.partition(".")[0]
             if package in OPTIONAL:
                 pytest.importorskip(name, reason=f"needs {name}, of the extra `test`")
             if package not in RUN_WHERE_INSTALLED:
                 module = importlib.import_module(name)
-                if names:
-                    assert all(hasattr(module, alias.name) for alias in node.names), name
+                assert whole or all(hasattr(module, alias.name) for alias in node.names), name
 
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a method and its results, as README leaves it."""
     (tmp_path / "my_method.py").write_text(METHOD)
     shutil.copy(ROOT / "examples/my_results.parquet", tmp_path / "my_results.parquet")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
 
 
@@ -115,18 +109,18 @@ def _run(words: list[str]) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["figures", "planning", "sql", "leaderboard"])
 def test_commands_run(desk: Path, name: str) -> None:
-    """Those that need nothing but the package; printed pages have a test of their own."""
-    page = ROOT / f"docs/{name}.md"
-    commands = [c for c in _commands(page) if not NEEDS_MORE.search(" ".join(c))]
-    commands = [c for c in commands if c[0] == "fslbench" and "published.parquet" not in c]
+    commands = [
+        [word for word in words if word != "--fail-if-worse"]
+        for words in _commands(ROOT / f"docs/{name}.md")
+        if words[0] == "fslbench" and "published.parquet" not in words
+        if not NEEDS_MORE.search(" ".join(words))
+    ]
+    assert commands
     if importlib.util.find_spec("vl_convert") is None:  # of the extra `report`
         commands = [c for c in commands if c[1] not in ("report", "plot")]
         if not commands:
             pytest.skip("needs the extra `report`")
-    assert commands
     for words in commands:
-        if "--fail-if-worse" in words:
-            words.remove("--fail-if-worse")
         _run(words)
 
 
@@ -202,21 +196,14 @@ def test_pages_use_the_words_of_the_field(page: Path) -> None:
     assert not found, sorted(found)
 
 
-def _lines(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
-
-
-PRINTED = {"tutorial": 3, "verdicts": 1, "clip_adapters": 2}
-
-
 @pytest.mark.parametrize(
-    "name", [pytest.param("tutorial", marks=pytest.mark.slow), "verdicts", "clip_adapters"]
+    ("name", "times"),
+    [pytest.param("tutorial", 3, marks=pytest.mark.slow), ("verdicts", 1), ("clip_adapters", 2)],
 )
-def test_pages_that_print(desk: Path, name: str) -> None:
+def test_pages_that_print(desk: Path, name: str, times: int) -> None:
     """Their blocks in order, in one folder, each printed text as its command prints it."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    printed = ""
-    shown = 0
+    printed, shown = "", 0
     for above, language, content in blocks(ROOT / f"docs/{name}.md"):
         if above.startswith("file: "):
             (desk / above.removeprefix("file: ")).write_text(content)
@@ -226,10 +213,14 @@ def test_pages_that_print(desk: Path, name: str) -> None:
             exec(compile(content, name, "exec"), {})
         elif above == "printed":
             assert language == "text"
-            assert _lines(content) in _lines(printed)
+            of_page, of_command = (
+                "\n".join(line.rstrip() for line in text.strip().splitlines())
+                for text in (content, printed)
+            )
+            assert of_page in of_command
             assert len(content) > 50
             shown += 1
-    assert shown == PRINTED[name]
+    assert shown == times
     if name == "tutorial":
         assert {"table.tex", "forest.pdf", "page"} <= {path.name for path in desk.iterdir()}
 
@@ -237,11 +228,8 @@ def test_pages_that_print(desk: Path, name: str) -> None:
 def test_figures_of_coverage_on_the_page_of_validation() -> None:
     """They are those of the coverage page: 5 shots, 5 queries, accuracies of one method."""
     coverage = (ROOT / "studies/coverage/README.md").read_text(encoding="utf-8")
-    rows = re.findall(
-        r"^\| (\d+, \d+) \| 5, 5 \| (\d+) \| NCC \| 80\.78 \| \S+ \| (\S+) \| (\S+) \| (\S+) \|",
-        coverage,
-        flags=re.MULTILINE,
-    )
+    row = r"^\| (\d+, \d+) \| 5, 5 \| (\d+) \| NCC \| 80\.78 \| \S+ \| (\S+) \| (\S+) \| (\S+) \|"
+    rows = re.findall(row, coverage, flags=re.MULTILINE)
     page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
     assert len(rows) == 6
     for data, tasks, opened, closed, aware in rows:
@@ -255,18 +243,18 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env)
     assert result.returncode == 0, result.stderr
-    pages = {path.stem for path in tmp_path.rglob("*.html")}
-    assert {page.stem for page in PAGES[1:]} <= pages
-    commands = (tmp_path / "reference/commands.html").read_text(encoding="utf-8")
+    pages = {
+        path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8")
+        for path in tmp_path.rglob("*.html")
+    }
+    assert {page.stem for page in PAGES[1:]} <= {Path(name).stem for name in pages}
     for program, group in PROGRAMS.items():
         for name, command_ in group.commands.items():
-            assert command_.hidden or f"{program} {name}" in commands
-    api = (tmp_path / "reference/api.html").read_text(encoding="utf-8")
-    assert "allow_unbound" in api
-    front = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "nearest_centroid" in front
+            assert command_.hidden or f"{program} {name}" in pages["reference/commands.html"]
+    assert "allow_unbound" in pages["reference/api.html"]
+    assert "nearest_centroid" in pages["index.html"]
     for page, picture in (("architecture", "house.svg"), ("why", "four_intervals.svg")):
-        assert f'src="{picture}"' in (tmp_path / f"{page}.html").read_text(encoding="utf-8")
+        assert f'src="{picture}"' in pages[f"{page}.html"]
         assert (tmp_path / picture).is_file()
 
 

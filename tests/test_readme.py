@@ -1,31 +1,41 @@
 """README and docs say what is so."""
 
-import os
+import importlib
+import json
 import re
 import runpy
+import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from comparing import assert_same_picture
+from golden_commands import REGENERATE
 from pages import blocks, follow
 
+import fslbench_data as fb
 from benchmark_spec import errors
+from fslbench_data.cli import main
 from fslbench_data.release.release import Release
 from fslbench_data.render.figures import KINDS
+from fslbench_data.scoring.reported import SHARES, reported
 
-PAGE = Path(__file__).parents[1] / "README.md"
-
-
-README = PAGE.read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+DOCS, PAGE = ROOT / "docs", ROOT / "README.md"
+README, WHY, REPORTED = (
+    path.read_text(encoding="utf-8") for path in (PAGE, DOCS / "why.md", DOCS / "reported.md")
+)
 
 
 def test_the_front_page_is_short() -> None:
     assert len(README.splitlines()) <= 90
 
 
-def test_it_begins_with_the_three_intervals_of_its_own_example(root: Path) -> None:
+def test_it_begins_with_the_three_intervals_of_its_own_example() -> None:
     """Text, picture and printed output are one method's, of one run."""
     shown = [block.content for block in blocks(PAGE) if block.language == "text"]
     mean, usual, images, classes = re.findall(r"[\d.]+", shown[1].splitlines()[1])
@@ -34,7 +44,7 @@ def test_it_begins_with_the_three_intervals_of_its_own_example(root: Path) -> No
     (alternative,) = re.findall(r"!\[(.*)\]\(docs/four_intervals.svg\)", README)
     said = [f"{mean} ± {half}" for half in (usual, images, classes)]
     assert re.findall(r"[\d.]+ ± [\d.]+", alternative)[:3] == said
-    assert f"![{alternative}](four_intervals.svg)" in (root / "docs/why.md").read_text("utf-8")
+    assert f"![{alternative}](four_intervals.svg)" in WHY
 
 
 @pytest.mark.slow
@@ -64,8 +74,7 @@ def test_numbers_of_tasks_in_the_readme(embedded: Release) -> None:
 
 
 def test_every_error_in_the_docs_exists(root: Path) -> None:
-    text = (root / "docs/submissions.md").read_text(encoding="utf-8")
-    named = {*re.findall(r"\b[A-Z]\w+Error\b", text)}
+    named = {*re.findall(r"\b[A-Z]\w+Error\b", (root / "docs/submissions.md").read_text("utf-8"))}
     there = {name: each for name, each in vars(errors).items() if isinstance(each, type)}
     assert named <= {*there}
     family = {name for name, each in there.items() if issubclass(each, errors.SubmissionError)}
@@ -80,13 +89,17 @@ def _anchors(page: Path) -> set[str]:
 
 
 def test_links_lead_somewhere(root: Path) -> None:
-    for page in (
-        *(root / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
-        *(root / "docs").glob("*.md"),
-        *(root / "studies").rglob("*.md"),
-    ):
-        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        for link, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+    pages = [root / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")]
+    pages += [*DOCS.glob("*.md"), *(root / "studies").rglob("*.md")]
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
+    notebook = json.loads((DOCS / "notebook.ipynb").read_text(encoding="utf-8"))
+    cells = ("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown")
+    texts[DOCS / "notebook.ipynb"] = "\n".join(cells)
+    for page, text in texts.items():
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        links = re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose)
+        assert links or page.suffix == ".md"
+        for link, anchor in links:
             if not link.startswith("http"):
                 target = page.parent / link if link else page
                 assert target.exists(), (page, link)
@@ -106,7 +119,98 @@ def test_the_gallery_is_what_its_script_draws(root: Path, tmp_path: Path) -> Non
     for name in names:
         kept = root / f"docs/pictures/{name}.png"
         drawn = gallery["draw"](name, tmp_path)
-        if "FSLBENCH_REGENERATE" in os.environ:
+        if REGENERATE:
             shutil.copy(drawn, kept)
         assert kept.stat().st_size < 80_000
         assert_same_picture(drawn, kept)
+
+
+def test_the_page_of_reported_results_shows_what_the_command_prints() -> None:
+    before, mark, after = REPORTED.partition("<!-- reported -->\n```text\n")
+    command = before.rpartition("```sh\n")[2].partition("\n```")[0]
+    printed = CliRunner(env={"COLUMNS": "88"}).invoke(main, shlex.split(command)[1:]).stdout
+    shown, end, rest = after.partition("```")
+    if REGENERATE:
+        (DOCS / "reported.md").write_text(before + mark + printed + end + rest, "utf-8")
+    else:
+        assert shown == printed
+
+
+def test_the_page_of_reported_results_has_the_shares() -> None:
+    rows = re.findall(r"\| (\d+) \| (\d+) \| (0\.\d\d) \| (0\.\d\d) \|", REPORTED)
+    assert {(int(s), int(q)): (float(i), float(c)) for s, q, i, c in rows} == SHARES
+
+
+def test_how_many_differences_survive_in_a_printed_table(root: Path) -> None:
+    table = root / "studies/reported/fewstab_random.csv"
+    pairs = reported(table, ways=5, queries=15, tasks=3000).differences
+    assert len(pairs) == 270
+    tasks, images, classes = (
+        sum(getattr(p, kind) for p in pairs) for kind in ("tasks", "images", "classes")
+    )
+    said = f"{tasks} are significant for other tasks, {images} for new images, and {classes} for"
+    assert f"{said} new classes" in " ".join(REPORTED.split())
+
+
+REUSED, DISJOINT = "closed-5w10s7q", "open-5w10s7q"
+
+
+@pytest.fixture
+def drawing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(DOCS)
+    return importlib.import_module("draw_four_intervals")
+
+
+def test_the_picture_is_what_its_script_draws(drawing: Any) -> None:
+    answers = drawing.answers()
+    drawn = (DOCS / "four_intervals.svg").read_text(encoding="utf-8")
+    assert drawn == drawing.draw(answers), "draw it again: python docs/draw_four_intervals.py"
+    assert f"![{drawing.alternative(answers)}](four_intervals.svg)" in WHY
+    rows = re.findall(r"\((?:the same )?(\d+) tasks\) \| (\d\S+ ± \S+) \|", WHY)
+    assert rows == [(str(answer.tasks), str(answer)) for answer in answers]
+
+
+def test_an_interval_beyond_the_axis_is_not_drawn(drawing, monkeypatch) -> None:
+    monkeypatch.setattr(drawing, "LOW", 86)
+    with pytest.raises(ValueError, match=r"91\.72 ± 6\.54 reaches beyond the axis from 86 to 100"):
+        drawing.answers()
+
+
+def test_how_many_comparisons_are_conclusive() -> None:
+    report = fb.score(datasets="groceries", task_sets=[REUSED, DISJOINT])
+    pairs = {
+        name: [pair for pair in report.comparisons if pair.task_set == name]
+        for name in (REUSED, DISJOINT)
+    }
+    assert [*map(len, pairs.values())] == [105, 105]
+
+    def claimed(name: str, kind: str) -> set[int]:
+        of_pairs = enumerate(pair.intervals[kind].verdict for pair in pairs[name])
+        return {position for position, verdict in of_pairs if verdict in "+-"}
+
+    habit = {i for i, pair in enumerate(pairs[REUSED]) if pair.verdict_direct in "+-"}
+    closed, images, classes = (claimed(REUSED, kind) for kind in ("closed", "images", "classes"))
+    opened, aware = (len(claimed(DISJOINT, kind)) for kind in ("open", "class-aware"))
+    for row, numbers in (
+        ("two usual intervals", [len(habit)]),
+        ("the usual interval of the difference", [len(closed)]),
+        ("new photos", [len(images)]),
+        ("new classes", [len(classes)]),
+        ("for comparison", [opened, aware]),
+    ):
+        (cells,) = re.findall(rf"^\| {row}[^|]*\| ([^|]*) \|$", WHY, flags=re.MULTILINE)
+        assert [*map(int, re.findall(r"\d+", cells))] == numbers
+    text = " ".join(WHY.split())
+    assert f"comparisons of 15 methods {opened} are significant" in text
+    assert f"Of the {len(closed)} claims of the usual interval about half" in text
+    assert abs(len(closed & images) / len(closed) - 0.5) < 0.05
+    lost = f"Of the {len(habit)} claims by non-overlapping intervals {len(habit - images)} are not,"
+    assert f"{lost} and {len(habit - classes)} are not significant for new classes" in text
+
+
+def test_queries_with_another_photo_of_their_burst(embedded: Release) -> None:
+    group = embedded.images("groceries")["group"].to_numpy()
+    tasks = embedded.task_set("groceries", REUSED)
+    shown = zip(tasks.support, tasks.query, strict=True)
+    share = np.mean([np.isin(group[query], group[support]) for support, query in shown])
+    assert f"{100 * share:.0f} % of the queries" in " ".join(WHY.split())

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 
@@ -19,7 +18,7 @@ class Words(Stream):
     def seek(self, position: int) -> None:
         self.position = position
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> np.ndarray:
         taken = self._given[self.position : self.position + count]
         assert taken.size == count, "out of words"
         self.position += count

@@ -1,57 +1,120 @@
-"""Drifts of classes along task sets, and how often runs that stop early conclude wrongly."""
+"""Confidence sequences and drifts of classes: by hand, by definition, and how often they err."""
 
 from itertools import product
-from math import prod
+from typing import Any
 
 import numpy as np
 import pytest
 from first_conclusive import first_conclusive
+from full_checks import check_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-from analysis_sql.intervals.stopping import misleading_capital, tolerable_capital
+from analysis_sql.intervals.stopping import (
+    GRID,
+    ConfidenceSequence,
+    misleading_capital,
+    tolerable_capital,
+)
 from fslbench_data.release.release import Release
 
-Ids = NDArray[np.int64]
+
+def confidence_sequence(differences: Any, queries: int, level: float = 0.95) -> list[Any]:
+    sequence = ConfidenceSequence(queries, level)
+    return [sequence.update(int(value)) for value in differences]
 
 
-def _plain(ids: Ids) -> float:
+BETS = [63 / 64 * 2.0**-j for j in range(8)]
+
+
+def _capital(y: list[float], m: float) -> float:
+    """The module's formula, factor by factor."""
+    factors = [[1 - c + c * (1 + each) / (1 + m) for each in y] for c in BETS]
+    return float(sum(c * np.prod(f) for c, f in zip(BETS, factors, strict=True)) / sum(BETS))
+
+
+def test_sequences_by_hand() -> None:
+    # every task a whole +1: one bet of 63/64 against 0 doubles, nearly, with every task
+    one = [1.0] * 7
+    capital = _capital(one[:1], 0.0)
+    # Σ w (1 + c) with w in proportion to c: 1 + Σc²/Σc, about 1 + 2/3 · 63/64
+    assert capital == pytest.approx(1 + 63 / 64 * (2 / 3) * (1 + 2.0**-8), rel=1e-12)
+    found = confidence_sequence(np.full(7, 5), 5)
+    at = next(t for t in range(1, 8) if _capital(one[:t], 1 / GRID) >= 40)
+    assert found[-1].conclusive_at == at == 7
+    assert (found[-1].sign, found[-1].mean, found[-1].high) == (1, 100.0, 100.0)
+    # after one task 1 + Σwc (2/(1+m) - 1) is 40 at m = 2/(1 + 39/Σwc) - 1 with Σwc = 0.65885
+    assert found[0].low == pytest.approx(-96.6775, abs=0.0016)
+    assert (found[0].high, found[0].conclusive_at, found[0].sign) == (100.0, None, 0)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_the_ends_are_where_the_capital_is_enough(level: float) -> None:
+    d = np.random.default_rng(0).integers(-2, 8, 25)
+    low, high, enough = -1.0, 1.0, 2 / (1 - level)
+    for t, found in enumerate(confidence_sequence(d, 10, level), 1):
+        # what is outside is rejected by some interval so far; inside, by none
+        for side, m, limit in ((1, found.low / 100, low), (-1, found.high / 100, high)):
+            if m != limit:
+                seen = [side * each / 10 for each in d[:t]]
+                assert _capital(seen, side * m) >= enough * (1 - 1e-9)
+                assert _capital(seen, side * m + 1 / GRID) < enough * (1 + 1e-9)
+        assert low <= found.low / 100 <= found.mean / 100 <= found.high / 100 <= high
+        low, high = found.low / 100, found.high / 100
+        assert (found.tasks, found.mean) == (t, pytest.approx(10 * d[:t].mean()))
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=60))
+def test_one_by_one_all_at_once_and_mirrored(d: list[int]) -> None:
+    stepwise = confidence_sequence(d, 4, 0.9)
+    last = stepwise[-1]
+    assert (last.conclusive_at or 0) == first_conclusive(np.array(d), 4, 0.9)
+    for one, other in zip(stepwise, confidence_sequence(-np.array(d), 4, 0.9), strict=True):
+        assert (one.low, one.high) == (-other.high, -other.low)
+        assert (one.conclusive_at, one.sign) == (other.conclusive_at, -other.sign)
+        assert (one.conclusive_at is not None) == (one.low > 0 or one.high < 0)
+    assert (last.sign == 1) <= (last.low > 0)
+
+
+def test_a_drift_may_leave_nothing_in_common() -> None:
+    found = confidence_sequence(np.repeat([5, -5], [30, 300]), 5)[-1]
+    assert found.low > found.high
+    assert (found.conclusive_at, found.sign) == (7, 1)  # the first verdict stays
+
+
+def test_zero_is_seldom_ever_excluded() -> None:
+    """``python -m studies.checks stopping`` has 4000 sequences of 2000."""
+    check = check_module("stopping")
+    check.hold(check.errors(300, 400), 300)
+
+
+def _plain(ids: np.ndarray) -> float:
     """The module's definition, word by word."""
     uses = {c: int((ids == c).sum()) for c in np.unique(ids).tolist()}
-    bets = [63 / 64 * 2.0**-j for j in range(8)]
     best = 1.0
     for j, size, sign in product(sorted(set(uses.values()))[1:], (1, 0.5, 0.25, 0.125), (1, -1)):
         share = sum(n for n in uses.values() if n >= j) / sum(uses.values())
         side = {c: (n >= j) - share for c, n in uses.items()}
         scale = size * sign / max(abs(z) for z in side.values())
         y = [scale * sum(side[c] for c in task) / len(task) for task in ids.tolist()]
-        for m in range(1, len(y) + 1):
-            capital = sum(b * prod(1 + b * each for each in y[:m]) for b in bets) / sum(bets)
-            best = max(best, capital)
+        best = max(best, *(_capital(y[:m], 0.0) for m in range(1, len(y) + 1)))
     return best
 
 
-def test_by_hand() -> None:
+def test_drifts_by_hand() -> None:
     # three tasks of class 0, then one of class 1, one way: 1[n >= 3] - 3/4 is 1/4, 1/4, 1/4, -3/4,
     # of which the largest multiple is 1/3, 1/3, 1/3, -1: its capital is the most after three tasks
-    bets = [63 / 64 * 2.0**-j for j in range(8)]
-    expected = sum(b * (1 + b / 3) ** 3 for b in bets) / sum(bets)
+    expected = sum(b * (1 + b / 3) ** 3 for b in BETS) / sum(BETS)
     assert misleading_capital(np.array([[0], [0], [0], [1]])) == pytest.approx(expected, rel=1e-12)
     assert tolerable_capital(0.95) == pytest.approx(10)
     assert tolerable_capital(0.01) == tolerable_capital(0.9) == pytest.approx(5)
 
 
-@given(
-    st.integers(2, 4).flatmap(
-        lambda way: st.lists(
-            st.permutations(range(6)).map(lambda p: p[:way]), min_size=2, max_size=12
-        )
-    )
-)
+@given(st.integers(2, 4), st.lists(st.permutations(range(6)), min_size=2, max_size=12))
 @settings(max_examples=50)
-def test_it_is_the_definition_whatever_classes_are_called(tasks: list[list[int]]) -> None:
-    ids = np.array(tasks)
+def test_it_is_the_definition_whatever_classes_are_called(way: int, tasks: list[list[int]]) -> None:
+    ids = np.array(tasks)[:, :way]
     assert misleading_capital(ids) == pytest.approx(max(_plain(ids), 1.0), rel=1e-9)
     assert misleading_capital(90 - 7 * ids[:, ::-1]) == pytest.approx(misleading_capital(ids))
 
@@ -87,7 +150,7 @@ def test_the_sets_that_drift(embedded: Release) -> None:
     assert found == {f"{name}-{protocol}" for name, of in rows for protocol in of.split()}
 
 
-def _wrong(ids: Ids, query: int, size: float, runs: int) -> float:
+def _wrong(ids: np.ndarray, query: int, size: float, runs: int) -> float:
     """The worst share of runs that conclude, of methods that are equal over the whole set.
 
     One is better on classes that are used often, the other on the rest, on a share of the queries.
