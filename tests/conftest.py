@@ -225,9 +225,7 @@ def _hub_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]
 
 
 @pytest.fixture
-def hub(
-    _hub_server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[HubServer]:
+def hub(_hub_server: HubServer, tmp_path: Path, monkeypatch) -> Iterator[HubServer]:
     """A Hub on this machine, empty; clients here use it with empty caches and a token for `org`."""
     _hub_server.reset()
     token = _hub_server.token("alice", write=("org",))

@@ -228,9 +228,7 @@ def test_without_spread_it_is_that_of_equally_hard_classes() -> None:
         np.testing.assert_allclose(found, expectations(way, queries), rtol=1e-10, atol=1e-14)
 
 
-def _step(
-    rng: np.random.Generator, logits: np.ndarray, accuracy: float, queries: int
-) -> np.ndarray:
+def _step(rng, logits, accuracy: float, queries: int) -> np.ndarray:
     by = optimize.brentq(lambda by: expit(logits + by).mean() - accuracy, -20, 20)
     return np.asarray(rng.binomial(queries, expit(logits + by)))
 

@@ -321,9 +321,7 @@ def test_p_values_are_those_of_pairs_one_by_one(nine: Counts) -> None:
     assert np.concatenate(few).tolist() == every.tolist()
 
 
-def test_of_very_many_methods_only_the_pairs_that_are_asked_for_are_compared(
-    nine: Counts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_very_many_methods_only_pairs_asked_for_are_compared(nine, monkeypatch) -> None:
     by_holm = adjusted_pairs(nine, "open", only=8)
     monkeypatch.setattr(told_apart_module, "MOST_PAIRED", 8)
     with_one = adjusted_pairs(nine, "open", only=8)

@@ -472,9 +472,7 @@ def test_without_an_interval_there_is_no_verdict() -> None:
     ("superclasses", "verdict", "p"),
     [(45, Verdict.BETTER, 2.0**-8), (20, Verdict.NOT_ESTIMABLE, 2.0**-3)],
 )
-def test_constant_differences_need_tasks_without_a_common_superclass(
-    superclasses: int, verdict: Verdict, p: float
-) -> None:
+def test_constant_differences_need_tasks_of_no_common_superclass(superclasses, verdict, p) -> None:
     counts = Counts(np.array([[20] * 9, [18] * 9], np.int16), np.array([9, 9]), UNIT)
     design = SuperclassDesign.of(np.arange(45).reshape(9, 5), np.arange(45) % superclasses)
     first, second = np.array([0]), np.array([1])

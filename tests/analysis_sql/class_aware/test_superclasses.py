@@ -58,9 +58,7 @@ def values(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return y, y.var(axis=1) * y.shape[1]
 
 
-def on_the_whole_grid(
-    design: SuperclassDesign, coordinates: np.ndarray, norm2: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def on_the_whole_grid(design: SuperclassDesign, coordinates, norm2) -> tuple[np.ndarray, ...]:
     """Weights, rows of sum 1, and se by |y - ȳ|: both (P, B, A)."""
     weights, log_errors = weighted(design, coordinates, norm2, Grid.of(design))
     weights /= weights.sum(axis=(0, 2), keepdims=True)

@@ -216,9 +216,7 @@ def _design(tasks: list[Episode], sizes: np.ndarray) -> EpisodeDesign:
     return EpisodeDesign.of(ids, images, np.repeat(np.arange(len(sizes)), sizes), shots=shots)
 
 
-def _influences(
-    tasks: list[Episode], sizes: np.ndarray, u: np.ndarray, right: list[np.ndarray]
-) -> np.ndarray:
+def _influences(tasks: list[Episode], sizes, u, right: list[np.ndarray]) -> np.ndarray:
     """Compute v (B, R) of one method by its definition, task by task and image by image."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     start = np.cumsum(sizes) - sizes
@@ -328,15 +326,16 @@ def test_influences_are_those_of_literal_deletion(supports: float, error: float)
     np.testing.assert_allclose(weight @ v, deleted, atol=error * np.abs(deleted).max())
 
 
-def test_of_methods_that_hardly_differ() -> None:
+@pytest.mark.parametrize("draws", [1, 3])
+def test_of_methods_that_hardly_differ(draws: int) -> None:
     """Rounding takes nothing from them, nor gives to those that answer alike."""
     rng = np.random.default_rng(0)
     owner = np.repeat(np.arange(4), 5000)
-    queries = np.tile(np.arange(owner.size), (3, 1))
+    queries = np.tile(np.arange(owner.size), (draws, 1))
     design = AllWayDesign.of(queries, owner, 0.1)
     answers, far = ((rng.random(queries.shape) < p).astype(np.int8) for p in (0.7, 0.5))
     other = answers.copy()
-    other[1, 17] ^= 1
+    other[-1, 17] ^= 1
     right = [RightQueries(a, 1) for a in (answers, answers.copy(), other, far)]
     sums = AllWaySums(design, [*right, None])
     whole, df, *_ = sums.block(np.arange(4), np.arange(5))

@@ -79,7 +79,7 @@ def test_widths_by_hand() -> None:
 
 @pytest.mark.parametrize("effect", [0.0, 4e-4, 4e-3])
 @pytest.mark.parametrize(("number", "size", "seeds"), [(7, 120, 3), (15, 100, 1), (43, 200, 1)])
-def test_class_aware_widths_and_power_are_those_of_whole_results(
+def test_class_aware_widths_and_power_are_those_of_results(
     effect: float, number: int, size: int, seeds: int, plans: ModuleType
 ) -> None:
     """Mean half-width within 4 %, power at the planned difference within 3 points, of 1500 sets.
