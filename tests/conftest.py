@@ -1,7 +1,5 @@
 """Fixtures: the embedded release, a release small enough to compute by hand, shared input."""
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import ctypes
@@ -12,7 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +27,6 @@ from toy_release import toy_release
 from analysis_sql.queries.engine import working_database
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import TaskSetInfo
 
 # No test reaches the real Hub: whatever imports huggingface_hub from here on talks to this port,
 # where nobody answers until a test asks for `hub`.
@@ -100,64 +97,53 @@ def _imports_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
             del sys.modules[name]
 
 
+def _once(function: Callable[..., Any], key: Callable[..., Any]) -> Callable[..., Any]:
+    """Call a function once for each key, and always where the key is None."""
+    made: dict[Any, Any] = {}
+
+    def call(*given: Any) -> Any:
+        at = key(*given)
+        if at is None:
+            return function(*given)
+        if at not in made:
+            made[at] = function(*given)
+        return made[at]
+
+    return call
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _designs_made_once() -> Iterator[None]:
-    """What the tasks of a set share is worked out once, not in each of hundreds of commands."""
+def _made_once() -> Iterator[None]:
+    """What the tasks of a set share is worked out once, and results, tasks and right answers of the
+    package are read once, not in each of hundreds of commands."""
     from fslbench_data.leaderboard import leaderboard
-    from fslbench_data.scoring import designs, score
+    from fslbench_data.release import release as opening
+    from fslbench_data.release.folder import embedded_folder
+    from fslbench_data.scoring import designs, score, sql
+
+    inside, read_results = embedded_folder(), opening.read_results
+    whole = _once(read_results, lambda table, path: path)
+
+    def results_once(table: Any, path: Path, only: Any = None) -> Submission:
+        if inside in path.parents:
+            return whole(table, path)
+        return read_results(table, path, only)
+
+    def of_package(release: Release, *of: Any) -> Any:
+        return tuple(map(str, of)) if release is load_release() else None
 
     made = lru_cache(maxsize=32)(designs.designs_of)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(score, "designs_of", made)
         patch.setattr(leaderboard, "designs_of", made)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _package_read_once() -> Iterator[None]:
-    """The reference results, tasks and right answers of the package are read once, not in each of
-    the commands."""
-    from fslbench_data.release import release as opening
-    from fslbench_data.release.folder import embedded_folder
-    from fslbench_data.scoring import sql
-
-    inside, read_results, tasks = embedded_folder(), opening.read_results, sql._tasks
-    column = Release._column
-    results: dict[Path, Submission] = {}
-    columns: dict[tuple[str, str], Any] = {}
-    of_tasks: list[pa.Table] = []
-
-    def results_once(table: Any, path: Path, only: Any = None) -> Submission:
-        if inside not in path.parents:
-            return read_results(table, path, only)
-        if path not in results:
-            results[path] = read_results(table, path)
-        return results[path]
-
-    def tasks_once(release: Release) -> pa.Table:
-        if release is not load_release():
-            return tasks(release)
-        if not of_tasks:
-            of_tasks.append(tasks(release))
-        return of_tasks[0]
-
-    def column_once(release: Release, info: TaskSetInfo, name: str) -> Any:
-        if release is not load_release():
-            return column(release, info, name)
-        if (info.text, name) not in columns:
-            columns[info.text, name] = column(release, info, name)
-        return columns[info.text, name]
-
-    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opening, "read_results", results_once)
-        patch.setattr(sql, "_tasks", tasks_once)
-        patch.setattr(Release, "_column", column_once)
+        patch.setattr(sql, "_tasks", _once(sql._tasks, of_package))
+        patch.setattr(Release, "_column", _once(Release._column, of_package))
         yield
 
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The repository."""
     return ROOT
 
 
@@ -227,7 +213,6 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 @pytest.fixture(scope="session")
 def example(root: Path) -> Submission:
-    """The submission that the README scores."""
     return Submission.read(root / "examples/my_results.parquet")
 
 
@@ -239,9 +224,7 @@ def _hub_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]
 
 
 @pytest.fixture
-def hub(
-    _hub_server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[HubServer]:
+def hub(_hub_server: HubServer, tmp_path: Path, monkeypatch) -> Iterator[HubServer]:
     """A Hub on this machine, empty; clients here use it with empty caches and a token for `org`."""
     _hub_server.reset()
     token = _hub_server.token("alice", write=("org",))

@@ -1,10 +1,8 @@
 """What is kept to save work: other things under its names are neither opened nor written to."""
 
-from __future__ import annotations
-
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ from msgspec.structs import replace
 from processes import python
 
 from benchmark_spec.errors import OutputError
-from benchmark_spec.manifest import Table
 from builders.execution.steps import Journal, lock_folder
 from builders.features.block_job import JOURNAL_FILE, WorkFolder
 from builders.training import images as kept_images
@@ -31,7 +28,6 @@ from fslbench_data.release.tables import redrawn
 
 @contextmanager
 def within(seconds: int) -> Iterator[None]:
-    """End what hangs."""
     before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it hangs"))
     signal.alarm(seconds)
     try:
@@ -50,91 +46,43 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "assets"
 
 
-Use = Callable[[], object]
-"""Uses a cache as if for the first time, and gives what it holds then."""
-
-
-def _drawn(folder: Path, embedded: Release) -> Use:
-    """Task sets that a release holds no table of."""
-    table = next(
-        t for t in embedded.manifest.tables if t.path == "tasks/closed-5w1s1q/digits.parquet"
-    )
-    entry: Table = replace(table, drawn=True)
+def _drawn(folder: Path, embedded: Release) -> object:
+    path = "tasks/closed-5w1s1q/digits.parquet"
+    (entry,) = (t for t in embedded.manifest.tables if t.path == path)
     sizes = embedded.classes("digits").column("n_images").to_pylist()
-    return lambda: redrawn(entry, lambda: (sizes, None, None)).num_rows
+    return redrawn(replace(entry, drawn=True), lambda: (sizes, None, None)).num_rows
 
 
-def _features(folder: Path, embedded: Release) -> Use:
-    def use() -> object:
-        copy = FeatureCopy.of(["a" * 64], 2)
-        values = copy.open()
-        if values is None:
-            assert copy.write(3, np.dtype(np.float16), [np.ones((2, 3), np.float16)])
-            values = copy.open()
-        return None if values is None else values.tolist()
-
-    return use
+def _features(folder: Path, embedded: Release) -> object:
+    copy = FeatureCopy.of(["a" * 64], 2)
+    if copy.open() is None:
+        assert copy.write(3, np.dtype(np.float16), [np.ones((2, 3), np.float16)])
+    return copy.open().tolist()
 
 
-def _memory(folder: Path, embedded: Release) -> Use:
-    """Tags."""
-
-    def use() -> object:
-        memory, pin = Memory("org/name"), Pin("0a" * 20, "ff" * 32)
-        if memory.pin("v1.0.0") is None:
-            memory.remember_pin("v1.0.0", pin)
-        return memory.pin("v1.0.0")
-
-    return use
+def _tags(folder: Path, embedded: Release) -> object:
+    memory = Memory("org/name")
+    if memory.pin("v1.0.0") is None:
+        memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
+    return memory.pin("v1.0.0")
 
 
-def _training_images(folder: Path, embedded: Release) -> Use:
+def _training_images(folder: Path, embedded: Release) -> object:
     images = TrainingImages(np.zeros((4, 1, 2, 2), np.uint8), np.array([2, 2]), "0" * 64)
-    data = DataSettings(source="digits")
     path = folder / "assets/images/digits.npz"
-
-    def use() -> object:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kept_images, "read_images", lambda *_: (images, images))
-            kept_images.keep_images(data, None, path, lambda _: None)
-        return kept_images.load_images(path)[0].digest
-
-    return use
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept_images, "read_images", lambda *_: (images, images))
+        kept_images.keep_images(DataSettings(source="digits"), None, path, lambda _: None)
+    return kept_images.load_images(path)[0].digest
 
 
-def _blocks(folder: Path, embedded: Release) -> Use:
-    """Features of an unfinished extraction."""
-
-    def use() -> object:
-        work = WorkFolder(folder / "assets/blocks")
-        work.begin({"of": 1})
-        block = np.ones((2, 3), np.float16), {0: "dark"}
-        work.once(work.step(0, iter([(0, block)])))
-        values = work.values(0).tolist()
-        problems = work.problems([0])
-        work.close()
-        return values, problems
-
-    return use
-
-
-CACHES = {
-    "drawn task sets": _drawn,
-    "features": _features,
-    "tags": _memory,
-    "images of trainings": _training_images,
-    "blocks of features": _blocks,
-}
-
-
-def _link_to_a_copy(path: Path, others: Path, content: bytes) -> None:
-    """What is looked for, but not under its own name."""
-    (others / path.name).write_bytes(content)
-    path.symlink_to(others / path.name)
-
-
-def _fifo(path: Path, others: Path, content: bytes) -> None:
-    os.mkfifo(path)
+def _blocks(folder: Path, embedded: Release) -> object:
+    work = WorkFolder(folder / "assets/blocks")
+    work.begin({"of": 1})
+    work.once(work.step(0, iter([(0, (np.ones((2, 3), np.float16), {0: "dark"}))])))
+    found = work.values(0).tolist(), work.problems([0])
+    work.close()
+    return found
 
 
 def _files(folder: Path) -> list[Path]:
@@ -143,28 +91,24 @@ def _files(folder: Path) -> list[Path]:
     return [p for p in folder.rglob("*") if not p.is_dir() and p.name not in left]
 
 
-@pytest.mark.parametrize("obstacle", [_link_to_a_copy, _fifo])
-@pytest.mark.parametrize("cache", CACHES)
-def test_what_is_no_regular_file_is_replaced(
-    cache: str,
-    obstacle: Callable[[Path, Path, bytes], None],
-    tmp_path: Path,
-    assets: Path,
-    embedded: Release,
-) -> None:
-    use = CACHES[cache](tmp_path, embedded)
-    first = use()
-    made = _files(assets)
+@pytest.mark.parametrize("obstacle", ["link to a copy", "fifo"])
+@pytest.mark.parametrize("use", [_drawn, _features, _tags, _training_images, _blocks])
+def test_what_is_no_regular_file_is_replaced(use, obstacle, tmp_path, assets, embedded) -> None:
+    first = use(tmp_path, embedded)
+    made, others = _files(assets), tmp_path / "others"
     assert made
-    others = tmp_path / "others"
     others.mkdir()
     for path in made:
         content = path.read_bytes()
         path.unlink()
-        obstacle(path, others, content)
+        if obstacle == "fifo":
+            os.mkfifo(path)
+        else:  # what is looked for, but not under its own name
+            (others / path.name).write_bytes(content)
+            path.symlink_to(others / path.name)
     before = {p: p.lstat().st_mtime_ns for p in others.iterdir()}
     with within(20):
-        assert use() == first
+        assert use(tmp_path, embedded) == first
     assert {p: p.lstat().st_mtime_ns for p in others.iterdir()} == before
     assert _files(assets)
     assert all(is_kept(path) for path in _files(assets))
@@ -180,19 +124,20 @@ def test_the_lock_of_a_folder_is_no_link_and_no_fifo(tmp_path: Path) -> None:
     lock_folder(tmp_path, "lock", "build").close()
 
 
-@pytest.mark.parametrize("far", [True, False], ids=["link", "dangling"])
-def test_the_journal_of_a_folder_is_no_link(far: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["far", "nowhere"])
+def test_the_journal_of_a_folder_is_no_link(name: str, tmp_path: Path) -> None:
+    kept, far = tmp_path / "journal", tmp_path / "far"
     journal = Journal(tmp_path, "journal", "lock", "build")
     journal.begin({"release": "r"})
-    before = (tmp_path / "journal").read_bytes()
-    (tmp_path / "journal").rename(tmp_path / "far")
-    (tmp_path / "journal").symlink_to("far")
+    before = kept.read_bytes()
+    kept.rename(far)
+    kept.symlink_to("far")
     journal.save()
-    assert (tmp_path / "journal").read_bytes() == (tmp_path / "far").read_bytes() == before
-    assert not (tmp_path / "journal").is_symlink()
+    assert kept.read_bytes() == far.read_bytes() == before
+    assert not kept.is_symlink()
     journal.close()
-    (tmp_path / "journal").unlink()
-    (tmp_path / "journal").symlink_to("far" if far else "nowhere")
+    kept.unlink()
+    kept.symlink_to(name)
     with pytest.raises(OutputError, match="journal of the unfinished build"):
         Journal(tmp_path, "journal", "lock", "build")
     lock_folder(tmp_path, "lock", "build").close()  # which it has let go
@@ -248,12 +193,9 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
     assert not is_kept(Path("a\0b"))
 
 
-# ---- the Hub's own cache, where links lead from snapshots to blobs -------------------------------
-
-
 @pytest.fixture
 def snapshot(tmp_path: Path) -> Path:
-    """The name of a file in a snapshot of a repository."""
+    """The name of a file in a snapshot of the Hub's own cache, where links lead to blobs."""
     repo = tmp_path / "hub/datasets--org--name"
     (repo / "blobs").mkdir(parents=True)
     (repo / "snapshots" / "0a").mkdir(parents=True)
@@ -264,23 +206,19 @@ def snapshot(tmp_path: Path) -> Path:
 def test_a_damaged_file_is_removed_with_its_blob(by: str, snapshot: Path, tmp_path: Path) -> None:
     blob, victim = snapshot.parents[2] / "blobs" / ("0" * 64), tmp_path / "victim"
     victim.write_bytes(b"precious")
-    if by == "blob":
-        blob.write_bytes(b"x")
-        snapshot.symlink_to(Path("../../blobs") / blob.name)
-    elif by == "file":
+    if by == "file":
         snapshot.write_bytes(b"x")
     else:
-        snapshot.symlink_to(victim)
+        blob.write_bytes(b"x")
+        snapshot.symlink_to(Path("../../blobs") / blob.name if by == "blob" else victim)
     hub.forget(snapshot)
-    assert not blob.exists()
+    assert blob.exists() == (by == "link elsewhere")
     assert not os.path.lexists(snapshot)
     assert victim.read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link to a fifo", "circle"])
-def test_a_fifo_in_the_hubs_cache_is_fetched_anew(
-    kind: str, snapshot: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fifo_in_the_hubs_cache_is_fetched_anew(kind, snapshot, monkeypatch) -> None:
     blob = snapshot.parents[2] / "blobs" / ("0" * 64)
     if kind == "fifo":
         os.mkfifo(snapshot)

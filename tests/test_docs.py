@@ -1,9 +1,9 @@
-"""What README and docs tell a reader to run, runs; and the site is built."""
-
-from __future__ import annotations
+"""README and docs say what is so, what they tell a reader to run runs; and the site is built."""
 
 import ast
+import importlib
 import importlib.util
+import json
 import os
 import re
 import runpy
@@ -12,15 +12,24 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
-from pages import blocks
+from comparing import assert_same_picture
+from golden_commands import REGENERATE
+from pages import blocks, follow
 
+import fslbench_data as fb
+from benchmark_spec import errors
 from builders.cli import main as build_main
 from fslbench_data.cli import main
+from fslbench_data.release.release import Release
+from fslbench_data.render.figures import KINDS
+from fslbench_data.scoring.reported import SHARES, reported
 
 PROGRAMS: dict[str, click.Group] = {"fslbench": main, "fslbench-build": build_main}
 ROOT = Path(__file__).parents[1]
@@ -39,7 +48,6 @@ def nearest_centroid(support, query, rng):
 
 
 def _commands(page: Path) -> list[list[str]]:
-    """The commands of this package on a page, as lists of words."""
     found = []
     for _, language, content in blocks(page):
         for raw in content.replace("\\\n", " ").splitlines():
@@ -75,7 +83,7 @@ def test_every_command_has_these_options(page: Path) -> None:
 
 OPTIONAL = {"torch", "torchvision", "easyfsl", "sklearn"}
 RUN_WHERE_INSTALLED = {"learn2learn", "pytorch_lightning"}
-"""Packages of which tests/test_own_tasks_page.py runs the blocks where there are any."""
+"""Packages of which tests/test_examples.py runs the blocks where there are any."""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -84,25 +92,22 @@ def test_python_blocks_import_what_there_is(page: Path) -> None:
     for node in ast.walk(ast.parse(content)):
         if not isinstance(node, ast.Import | ast.ImportFrom):
             continue
-        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        for name in names or [alias.name for alias in node.names]:
+        whole = isinstance(node, ast.Import)
+        for name in [alias.name for alias in node.names] if whole else [node.module or ""]:
             package = name.partition(".")[0]
             if package in OPTIONAL:
                 pytest.importorskip(name, reason=f"needs {name}, of the extra `test`")
             if package not in RUN_WHERE_INSTALLED:
                 module = importlib.import_module(name)
-                if names:
-                    assert all(hasattr(module, alias.name) for alias in node.names), name
+                assert whole or all(hasattr(module, alias.name) for alias in node.names), name
 
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a method and its results, as README leaves it."""
     (tmp_path / "my_method.py").write_text(METHOD)
     shutil.copy(ROOT / "examples/my_results.parquet", tmp_path / "my_results.parquet")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
 
 
@@ -115,18 +120,18 @@ def _run(words: list[str]) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["figures", "planning", "sql", "leaderboard"])
 def test_commands_run(desk: Path, name: str) -> None:
-    """Those that need nothing but the package; printed pages have a test of their own."""
-    page = ROOT / f"docs/{name}.md"
-    commands = [c for c in _commands(page) if not NEEDS_MORE.search(" ".join(c))]
-    commands = [c for c in commands if c[0] == "fslbench" and "published.parquet" not in c]
+    commands = [
+        [word for word in words if word != "--fail-if-worse"]
+        for words in _commands(ROOT / f"docs/{name}.md")
+        if words[0] == "fslbench" and "published.parquet" not in words
+        if not NEEDS_MORE.search(" ".join(words))
+    ]
+    assert commands
     if importlib.util.find_spec("vl_convert") is None:  # of the extra `report`
         commands = [c for c in commands if c[1] not in ("report", "plot")]
         if not commands:
             pytest.skip("needs the extra `report`")
-    assert commands
     for words in commands:
-        if "--fail-if-worse" in words:
-            words.remove("--fail-if-worse")
         _run(words)
 
 
@@ -202,21 +207,14 @@ def test_pages_use_the_words_of_the_field(page: Path) -> None:
     assert not found, sorted(found)
 
 
-def _lines(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
-
-
-PRINTED = {"tutorial": 3, "verdicts": 1, "clip_adapters": 2}
-
-
 @pytest.mark.parametrize(
-    "name", [pytest.param("tutorial", marks=pytest.mark.slow), "verdicts", "clip_adapters"]
+    ("name", "times"),
+    [pytest.param("tutorial", 3, marks=pytest.mark.slow), ("verdicts", 1), ("clip_adapters", 2)],
 )
-def test_pages_that_print(desk: Path, name: str) -> None:
+def test_pages_that_print(desk: Path, name: str, times: int) -> None:
     """Their blocks in order, in one folder, each printed text as its command prints it."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
-    printed = ""
-    shown = 0
+    printed, shown = "", 0
     for above, language, content in blocks(ROOT / f"docs/{name}.md"):
         if above.startswith("file: "):
             (desk / above.removeprefix("file: ")).write_text(content)
@@ -226,10 +224,14 @@ def test_pages_that_print(desk: Path, name: str) -> None:
             exec(compile(content, name, "exec"), {})
         elif above == "printed":
             assert language == "text"
-            assert _lines(content) in _lines(printed)
+            of_page, of_command = (
+                "\n".join(line.rstrip() for line in text.strip().splitlines())
+                for text in (content, printed)
+            )
+            assert of_page in of_command
             assert len(content) > 50
             shown += 1
-    assert shown == PRINTED[name]
+    assert shown == times
     if name == "tutorial":
         assert {"table.tex", "forest.pdf", "page"} <= {path.name for path in desk.iterdir()}
 
@@ -237,11 +239,8 @@ def test_pages_that_print(desk: Path, name: str) -> None:
 def test_figures_of_coverage_on_the_page_of_validation() -> None:
     """They are those of the coverage page: 5 shots, 5 queries, accuracies of one method."""
     coverage = (ROOT / "studies/coverage/README.md").read_text(encoding="utf-8")
-    rows = re.findall(
-        r"^\| (\d+, \d+) \| 5, 5 \| (\d+) \| NCC \| 80\.78 \| \S+ \| (\S+) \| (\S+) \| (\S+) \|",
-        coverage,
-        flags=re.MULTILINE,
-    )
+    row = r"^\| (\d+, \d+) \| 5, 5 \| (\d+) \| NCC \| 80\.78 \| \S+ \| (\S+) \| (\S+) \| (\S+) \|"
+    rows = re.findall(row, coverage, flags=re.MULTILINE)
     page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
     assert len(rows) == 6
     for data, tasks, opened, closed, aware in rows:
@@ -255,18 +254,18 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=env)
     assert result.returncode == 0, result.stderr
-    pages = {path.stem for path in tmp_path.rglob("*.html")}
-    assert {page.stem for page in PAGES[1:]} <= pages
-    commands = (tmp_path / "reference/commands.html").read_text(encoding="utf-8")
+    pages = {
+        path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8")
+        for path in tmp_path.rglob("*.html")
+    }
+    assert {page.stem for page in PAGES[1:]} <= {Path(name).stem for name in pages}
     for program, group in PROGRAMS.items():
         for name, command_ in group.commands.items():
-            assert command_.hidden or f"{program} {name}" in commands
-    api = (tmp_path / "reference/api.html").read_text(encoding="utf-8")
-    assert "allow_unbound" in api
-    front = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "nearest_centroid" in front
+            assert command_.hidden or f"{program} {name}" in pages["reference/commands.html"]
+    assert "allow_unbound" in pages["reference/api.html"]
+    assert "nearest_centroid" in pages["index.html"]
     for page, picture in (("architecture", "house.svg"), ("why", "four_intervals.svg")):
-        assert f'src="{picture}"' in (tmp_path / f"{page}.html").read_text(encoding="utf-8")
+        assert f'src="{picture}"' in pages[f"{page}.html"]
         assert (tmp_path / picture).is_file()
 
 
@@ -275,3 +274,194 @@ def test_the_picture_of_the_house_is_what_its_script_draws() -> None:
     draw = runpy.run_path(str(ROOT / "docs/draw_house.py"))["draw"]
     drawn = (ROOT / "docs/house.svg").read_text(encoding="utf-8")
     assert drawn == draw(), "draw it again: python docs/draw_house.py"
+
+
+DOCS, FRONT = ROOT / "docs", ROOT / "README.md"
+README, WHY, REPORTED = (
+    path.read_text(encoding="utf-8") for path in (FRONT, DOCS / "why.md", DOCS / "reported.md")
+)
+
+
+def test_the_front_page_is_short() -> None:
+    assert len(README.splitlines()) <= 90
+
+
+def test_it_begins_with_the_three_intervals_of_its_own_example() -> None:
+    """Text, picture and printed output are one method's, of one run."""
+    shown = [block.content for block in blocks(FRONT) if block.language == "text"]
+    mean, usual, images, classes = re.findall(r"[\d.]+", shown[1].splitlines()[1])
+    line = f"**{mean} ± {usual} as papers print it, ± {images} for new images, ± {classes} for new"
+    assert line in README
+    (alternative,) = re.findall(r"!\[(.*)\]\(docs/four_intervals.svg\)", README)
+    said = [f"{mean} ± {half}" for half in (usual, images, classes)]
+    assert re.findall(r"[\d.]+ ± [\d.]+", alternative)[:3] == said
+    assert f"![{alternative}](four_intervals.svg)" in WHY
+
+
+@pytest.mark.slow
+def test_its_commands_run_in_the_order_given(root: Path, tmp_path: Path) -> None:
+    """From top to bottom in one folder; CI does the same in the environment that it makes."""
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    shutil.copytree(root / "examples", tmp_path / "examples")
+    programs = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    printed = follow(FRONT, tmp_path, programs)
+    assert sum(line.startswith("fslbench ") for line in printed) >= 6
+    shown = [block.content for block in blocks(FRONT) if block.language == "text"]
+    assert shown[1] in printed["python own_tasks.py"]
+    made = {"my_method.parquet", "table.tex", "forest.pdf", "page"}
+    assert made <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_two_commands_stand_where_ci_looks_for_them() -> None:
+    commands = [line for line in README.splitlines() if line.startswith("python3 -m venv ")]
+    assert len(commands) == 2
+    assert commands[0].endswith("score examples/my_results.parquet")
+    assert commands[1].endswith("pytest -n auto --dist loadfile")
+
+
+def test_numbers_of_tasks_in_the_readme(embedded: Release) -> None:
+    tasks = [s.n_tasks for s in embedded.task_sets if s.name.suite == "open"]
+    assert f"too few images are left: {min(tasks)} to {max(tasks)} tasks" in README
+
+
+def test_every_error_in_the_docs_exists(root: Path) -> None:
+    named = {*re.findall(r"\b[A-Z]\w+Error\b", (root / "docs/submissions.md").read_text("utf-8"))}
+    there = {name: each for name, each in vars(errors).items() if isinstance(each, type)}
+    assert named <= {*there}
+    family = {name for name, each in there.items() if issubclass(each, errors.SubmissionError)}
+    assert family - named == {"SubmissionError"}  # the family's head
+
+
+def _anchors(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", h.lower()).strip().replace(" ", "-") for h in headings}
+
+
+def test_links_lead_somewhere() -> None:
+    pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")]
+    pages += [*DOCS.glob("*.md"), *(ROOT / "studies").rglob("*.md")]
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
+    notebook = json.loads((DOCS / "notebook.ipynb").read_text(encoding="utf-8"))
+    cells = ("".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown")
+    texts[DOCS / "notebook.ipynb"] = "\n".join(cells)
+    for page, text in texts.items():
+        prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+        links = re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", prose)
+        assert links or page.suffix == ".md"
+        for link, anchor in links:
+            if not link.startswith("http"):
+                target = page.parent / link if link else page
+                assert target.exists(), (page, link)
+                if anchor and target.suffix == ".md":
+                    assert anchor in _anchors(target), (page, link, anchor)
+
+
+@pytest.mark.slow
+def test_the_gallery_is_what_its_script_draws(root: Path, tmp_path: Path) -> None:
+    """Whatever fonts the machine has."""
+    pytest.importorskip("vl_convert", reason="needs the extra `report`")
+    gallery = runpy.run_path(str(root / "docs/draw_gallery.py"))
+    page = (root / "docs/figures.md").read_text(encoding="utf-8")
+    names = {*gallery["commands"]()}
+    assert names == {*re.findall(r"\]\(pictures/(\w+)\.png\)", page)}
+    assert names | {"queries"} == {*KINDS}
+    for name in names:
+        kept = root / f"docs/pictures/{name}.png"
+        drawn = gallery["draw"](name, tmp_path)
+        if REGENERATE:
+            shutil.copy(drawn, kept)
+        assert kept.stat().st_size < 80_000
+        assert_same_picture(drawn, kept)
+
+
+def test_the_page_of_reported_results_shows_what_the_command_prints() -> None:
+    before, mark, after = REPORTED.partition("<!-- reported -->\n```text\n")
+    command = before.rpartition("```sh\n")[2].partition("\n```")[0]
+    printed = CliRunner(env={"COLUMNS": "88"}).invoke(main, shlex.split(command)[1:]).stdout
+    shown, end, rest = after.partition("```")
+    if REGENERATE:
+        (DOCS / "reported.md").write_text(before + mark + printed + end + rest, "utf-8")
+    else:
+        assert shown == printed
+
+
+def test_the_page_of_reported_results_has_the_shares() -> None:
+    rows = re.findall(r"\| (\d+) \| (\d+) \| (0\.\d\d) \| (0\.\d\d) \|", REPORTED)
+    assert {(int(s), int(q)): (float(i), float(c)) for s, q, i, c in rows} == SHARES
+
+
+def test_how_many_differences_survive_in_a_printed_table(root: Path) -> None:
+    table = root / "studies/reported/fewstab_random.csv"
+    pairs = reported(table, ways=5, queries=15, tasks=3000).differences
+    assert len(pairs) == 270
+    tasks, images, classes = (
+        sum(getattr(p, kind) for p in pairs) for kind in ("tasks", "images", "classes")
+    )
+    said = f"{tasks} are significant for other tasks, {images} for new images, and {classes} for"
+    assert f"{said} new classes" in " ".join(REPORTED.split())
+
+
+REUSED, DISJOINT = "closed-5w10s7q", "open-5w10s7q"
+
+
+@pytest.fixture
+def drawing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(DOCS)
+    return importlib.import_module("draw_four_intervals")
+
+
+def test_the_picture_is_what_its_script_draws(drawing: Any) -> None:
+    answers = drawing.answers()
+    drawn = (DOCS / "four_intervals.svg").read_text(encoding="utf-8")
+    assert drawn == drawing.draw(answers), "draw it again: python docs/draw_four_intervals.py"
+    assert f"![{drawing.alternative(answers)}](four_intervals.svg)" in WHY
+    rows = re.findall(r"\((?:the same )?(\d+) tasks\) \| (\d\S+ ± \S+) \|", WHY)
+    assert rows == [(str(answer.tasks), str(answer)) for answer in answers]
+
+
+def test_an_interval_beyond_the_axis_is_not_drawn(drawing, monkeypatch) -> None:
+    monkeypatch.setattr(drawing, "LOW", 86)
+    with pytest.raises(ValueError, match=r"91\.72 ± 6\.54 reaches beyond the axis from 86 to 100"):
+        drawing.answers()
+
+
+def test_how_many_comparisons_are_conclusive() -> None:
+    report = fb.score(datasets="groceries", task_sets=[REUSED, DISJOINT])
+    pairs = {
+        name: [pair for pair in report.comparisons if pair.task_set == name]
+        for name in (REUSED, DISJOINT)
+    }
+    assert [*map(len, pairs.values())] == [105, 105]
+
+    def claimed(name: str, kind: str) -> set[int]:
+        of_pairs = enumerate(pair.intervals[kind].verdict for pair in pairs[name])
+        return {position for position, verdict in of_pairs if verdict in "+-"}
+
+    habit = {i for i, pair in enumerate(pairs[REUSED]) if pair.verdict_direct in "+-"}
+    closed, images, classes = (claimed(REUSED, kind) for kind in ("closed", "images", "classes"))
+    opened, aware = (len(claimed(DISJOINT, kind)) for kind in ("open", "class-aware"))
+    for row, numbers in (
+        ("two usual intervals", [len(habit)]),
+        ("the usual interval of the difference", [len(closed)]),
+        ("new photos", [len(images)]),
+        ("new classes", [len(classes)]),
+        ("for comparison", [opened, aware]),
+    ):
+        (cells,) = re.findall(rf"^\| {row}[^|]*\| ([^|]*) \|$", WHY, flags=re.MULTILINE)
+        assert [*map(int, re.findall(r"\d+", cells))] == numbers
+    text = " ".join(WHY.split())
+    assert f"comparisons of 15 methods {opened} are significant" in text
+    assert f"Of the {len(closed)} claims of the usual interval about half" in text
+    assert abs(len(closed & images) / len(closed) - 0.5) < 0.05
+    lost = f"Of the {len(habit)} claims by non-overlapping intervals {len(habit - images)} are not,"
+    assert f"{lost} and {len(habit - classes)} are not significant for new classes" in text
+
+
+def test_queries_with_another_photo_of_their_burst(embedded: Release) -> None:
+    group = embedded.images("groceries")["group"].to_numpy()
+    tasks = embedded.task_set("groceries", REUSED)
+    shown = zip(tasks.support, tasks.query, strict=True)
+    share = np.mean([np.isin(group[query], group[support]) for support, query in shown])
+    assert f"{100 * share:.0f} % of the queries" in " ".join(WHY.split())

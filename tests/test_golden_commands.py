@@ -23,9 +23,7 @@ CASES: list[dict[str, Any]] = tomllib.loads(
         for c in CASES
     ],
 )
-def test_commands(
-    case: dict[str, Any], tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands(case, tmp_path, root, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
     for name, value in case.get("env", {}).items():

@@ -4,10 +4,16 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import python
+
+import fslbench_data
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
+from analysis_sql.leave_one_out.design import LEFT_OUT
 
 FLOORS = {
     "benchmark_spec": "version | errors | naming extras declared | digest protocol"
@@ -73,9 +79,7 @@ def _floors(package: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("package", FLOORS)
-def test_a_package_imports_only_from_those_below(
-    package: str, imports: dict[str, set[str]]
-) -> None:
+def test_a_package_imports_only_from_those_below(package: str, imports: Any) -> None:
     above = set(list(FLOORS)[list(FLOORS).index(package) + 1 :])
     inside = {name: imports[name] for name in imports if name.split(".")[0] == package}
     assert inside
@@ -85,9 +89,7 @@ def test_a_package_imports_only_from_those_below(
         if package != "builders":
             assert not packages & (HEAVY - {"torch"} if _room(name) == FOR_TORCH else HEAVY), name
         if package == "benchmark_spec":
-            assert packages <= {*sys.stdlib_module_names, "msgspec", "pyarrow", "benchmark_spec"}, (
-                name
-            )
+            assert packages <= {*sys.stdlib_module_names, "msgspec", "pyarrow", package}, name
 
 
 @pytest.mark.parametrize("package", FLOORS)
@@ -98,37 +100,19 @@ def test_the_rooms_are_few_and_each_has_a_floor(package: str, modules: dict[str,
     assert sorted(listed) == sorted(rooms)
 
 
-def test_a_room_imports_only_from_lower_floors(imports: dict[str, set[str]]) -> None:
-    floor_of = {
-        f"{package}.{room}": level
-        for package in FLOORS
-        for level, floor in enumerate(_floors(package))
-        for room in floor
-    }
-    upward = {
-        f"{name} -> {other}"
-        for name, imported in imports.items()
-        for other in imported
-        if _room(other) in floor_of
-        and _room(name) in floor_of
-        and name.split(".")[0] == other.split(".")[0]
-        and _room(name) != _room(other)
-        and floor_of[_room(other)] >= floor_of[_room(name)]
-    }
-    assert not upward
-
-
-def _reached(start: str, imports: dict[str, set[str]]) -> set[str]:
-    reached: set[str] = set()
-    ahead = set(imports[start])
-    while ahead:
-        reached |= ahead
-        ahead = {other for name in ahead for other in imports.get(name, ())} - reached
-    return reached
+@pytest.mark.parametrize("package", FLOORS)
+def test_a_room_imports_only_from_lower_floors(package: str, imports: dict[str, set[str]]) -> None:
+    floors = enumerate(_floors(package))
+    floor_of = {f"{package}.{room}": level for level, floor in floors for room in floor}
+    for name, imported in imports.items():
+        for other in imported:
+            here, there = _room(name), _room(other)
+            if here != there and {here, there} <= floor_of.keys():
+                assert floor_of[there] < floor_of[here], f"{name} -> {other}"
 
 
 def test_no_modules_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
-    assert not {name for name in imports if name in _reached(name, imports)}
+    TopologicalSorter(imports).prepare()  # else it raises an error
 
 
 def test_modules_hold_one_job(modules: dict[str, Path]) -> None:
@@ -137,34 +121,50 @@ def test_modules_hold_one_job(modules: dict[str, Path]) -> None:
 
 
 def test_examples_import_public_names_from_the_package_alone(root: Path) -> None:
-    import fslbench_data
-
     pages = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "examples").rglob("*.py")]
+    imported = re.compile(r"^\s*from (fslbench_data\.[\w.]+) import ([\w, ]+)$", re.MULTILINE)
     for page in pages:
-        text = page.read_text(encoding="utf-8")
-        for module, names in re.findall(
-            r"^\s*from (fslbench_data\.[\w.]+) import ([\w, ]+)$", text, re.MULTILINE
-        ):
+        for module, names in imported.findall(page.read_text(encoding="utf-8")):
             public = {name.strip() for name in names.split(",")} & set(fslbench_data.__all__)
             assert not public, f"{page}: {sorted(public)} from {module}"
 
 
-def test_the_command_line_starts_without_the_heavy_libraries() -> None:
-    heavy = ["numpy", "pyarrow", "duckdb", "scipy", "rich", "datasets", "huggingface_hub", "pandas"]
-    heavy.append("msgspec")
-    code = f"import sys, fslbench_data.cli; print([m for m in {heavy} if m in sys.modules])"
-    out = python(code, check=True)
-    assert out.stdout.strip() == "[]"
+LATE = ["datasets", "huggingface_hub", "pandas"]
 
 
-def test_scoring_does_without_the_slow_imports() -> None:
-    heavy = ["scipy.stats", "datasets", "huggingface_hub", "jinja2", "torch", "sklearn"]
-    code = (
-        "import sys, fslbench_data as fb, fslbench_data.render.details_text\n"
-        "fb.score, fb.Submission, fb.load_release()\n"
-        f"print([m for m in {heavy} if m in sys.modules])\n"
-        "fb.load_release().references()\n"
-        "print('pandas' in sys.modules)"
-    )
-    out = python(code, check=True)
-    assert out.stdout.split() == ["[]", "False"]
+@pytest.mark.parametrize(
+    ("code", "without"),
+    [
+        ("import fslbench_data.cli", ["numpy", "pyarrow", "duckdb", "scipy", "rich", "msgspec"]),
+        (
+            "import fslbench_data as fb, fslbench_data.render.details_text\n"
+            "fb.score, fb.Submission, fb.load_release().references()",
+            ["scipy.stats", "jinja2", "torch", "sklearn"],
+        ),
+    ],
+)
+def test_what_is_imported_late(code: str, without: list[str]) -> None:
+    code = f"{code}\nimport sys; print([m for m in {[*without, *LATE]} if m in sys.modules])"
+    assert python(code, check=True).stdout.strip() == "[]"
+
+
+def test_a_kind_is_named_in_three_files(modules: dict[str, Path]) -> None:
+    """Beside its own module in two, by texts that are no docstrings."""
+    names = {text for kind, beside in ADDITIONAL_KINDS.items() for text in (kind, beside.heading)}
+    names -= {*LEFT_OUT}  # which are names of much else
+    own = {type(beside.how).__module__ for beside in ADDITIONAL_KINDS.values()}
+    own |= {"benchmark_spec.protocol", "analysis_sql.interval_kinds"}
+    for module in modules.keys() - own:
+        nodes = [*ast.walk(ast.parse(modules[module].read_text(encoding="utf-8")))]
+        alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        texts = [n.value for n in nodes if isinstance(n, ast.Constant) and id(n) not in alone]
+        named = names & {text for text in texts if isinstance(text, str)}
+        assert not named, f"name {named} by a constant of its module in {module}"
+
+
+def test_columns_of_one_table_have_names_of_their_own() -> None:
+    headings = {beside.heading for beside in ADDITIONAL_KINDS.values()}
+    keys = {beside.key for beside in ADDITIONAL_KINDS.values()}
+    assert len(headings) == len(keys) == len(ADDITIONAL_KINDS)
+    assert len({*ESTIMANDS.values()}) == len(ESTIMANDS)
+    assert {*ESTIMANDS} == {"closed", "open", *ADDITIONAL_KINDS}

@@ -3,8 +3,6 @@
 ``FSLBENCH_REGENERATE=1`` writes the outputs into the notebook instead of comparing.
 """
 
-from __future__ import annotations
-
 import re
 from base64 import b64decode
 from html import unescape
@@ -14,6 +12,8 @@ from typing import Any
 import pytest
 from golden_commands import REGENERATE, difference, rounded
 
+import fslbench_data
+
 nbclient = pytest.importorskip("nbclient", reason="needs nbclient, of the extra `test`")
 pytest.importorskip("ipykernel", reason="needs ipykernel, of the extra `test`")
 pytest.importorskip("pandas", reason="needs pandas, of the extra `test`")
@@ -21,9 +21,6 @@ pytest.importorskip("vl_convert", reason="needs the extra `report`")
 import nbformat  # noqa: E402  of nbclient
 
 NOTEBOOK = Path(__file__).parents[1] / "docs/notebook.ipynb"
-MOST_BYTES = 400_000
-MOST_CODE_CELLS = 12
-
 _IMAGE = re.compile(r'<img[^>]*src="data:image/svg\+xml;base64,([^"]*)"[^>]*>')
 _VARIES = (
     (re.compile(r"\x1b\[[\d;]*m"), ""),  # colours of a terminal
@@ -40,7 +37,6 @@ def kept() -> Any:
 
 
 def _texts(output: Any) -> list[str]:
-    """The words and numbers of an output, also those of figures and of their marks."""
     if output.output_type == "error":
         return [f"error: {output.ename}: {output.evalue}"]
     if output.output_type == "stream":
@@ -50,8 +46,7 @@ def _texts(output: Any) -> list[str]:
         text = output.data[kind]
         drawn = [b64decode(image).decode() for image in _IMAGE.findall(text)]
         if kind == "image/svg+xml":
-            drawn = [text]
-            text = ""
+            drawn, text = [text], ""
         elif kind == "text/html":
             bare = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
             text = unescape(re.sub(r"<(?!/?(span|pre)\b)[^>]*>", "\n", bare))
@@ -64,7 +59,6 @@ def _texts(output: Any) -> list[str]:
 
 
 def _shown(notebook: Any) -> str:
-    """What all cells show, a line each, without what truly varies."""
     lines = []
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -77,55 +71,29 @@ def _shown(notebook: Any) -> str:
     return rounded(text)
 
 
-def _executed(notebook: Any, folder: Path) -> Any:
-    """The notebook with the outputs of a run in a folder, and nothing of this machine."""
-    import fslbench_data
-
-    notebook = nbformat.from_dict(notebook)
-    client = nbclient.NotebookClient(
-        notebook,
-        timeout=300,
-        allow_errors=False,
-        record_timing=False,
-        coalesce_streams=True,
-        resources={"metadata": {"path": str(folder)}},
-    )
-    client.execute()
-    notebook.metadata = {
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    }
-    installed = str(Path(fslbench_data.__file__).parents[1])
-    return nbformat.reads(nbformat.writes(notebook).replace(installed, "…"), as_version=4)
-
-
 @pytest.mark.slow
-def test_it_runs_and_gives_what_it_shows(
-    kept: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_runs_and_gives_what_it_shows(kept, tmp_path, monkeypatch) -> None:
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR"):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))
-    run = _executed(kept, tmp_path)
+    run = nbformat.from_dict(kept)
+    how = {"timeout": 300, "record_timing": False, "coalesce_streams": True}
+    resources = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(run, resources=resources, **how).execute()
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    run.metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    installed = str(Path(fslbench_data.__file__).parents[1])  # and nothing of this machine
+    run = nbformat.reads(nbformat.writes(run).replace(installed, "…"), as_version=4)
     if REGENERATE:
         NOTEBOOK.write_text(nbformat.writes(run, indent=1) + "\n", encoding="utf-8", newline="")
-        return
-    said = difference(_shown(kept), _shown(run))
-    if said:
+    elif said := difference(_shown(kept), _shown(run)):
         pytest.fail(said, pytrace=False)
 
 
 def test_it_is_kept_whole_and_small(kept: Any) -> None:
     nbformat.validate(kept)
-    assert NOTEBOOK.stat().st_size < MOST_BYTES
+    assert NOTEBOOK.stat().st_size < 400_000
     code = [cell for cell in kept.cells if cell.cell_type == "code"]
-    assert len(code) <= MOST_CODE_CELLS
+    assert len(code) <= 12
     assert [cell.execution_count for cell in code] == [*range(1, len(code) + 1)]
     assert "…/fslbench_data/embedded" in _shown(kept)  # and no folder of whoever ran it
-
-
-def test_its_links_lead_somewhere(kept: Any) -> None:
-    text = "\n".join(cell.source for cell in kept.cells if cell.cell_type == "markdown")
-    links = re.findall(r"\]\(([^)#]+)\)", text)
-    assert links
-    assert [link for link in links if not (NOTEBOOK.parent / link).is_file()] == []

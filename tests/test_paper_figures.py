@@ -1,7 +1,5 @@
 """The first paper's figures: lines against integrals taken another way, points against lines."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Iterator
@@ -18,7 +16,6 @@ Row = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def figures(root: Path) -> Iterator[ModuleType]:
-    """The script, imported as it imports its neighbours."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(root / "examples")
         yield importlib.import_module("paper_figures")
@@ -29,8 +26,12 @@ def page(root: Path) -> str:
     return (root / "studies/paper_figures/README.md").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def model(root: Path) -> str:
+    return (root / "studies/query_size/model.md").read_text(encoding="utf-8")
+
+
 def _right(low: Any, high: Any) -> Any:
-    """Accuracy of a task whose class means are these, by the distribution of queries."""
     middle = (low + high) / 2
     right = (stats.norm.cdf(middle, -1) + stats.norm.sf(middle, 1)) / 2
     return np.where(high > low, right, 1 - right)
@@ -67,21 +68,6 @@ def test_what_endless_tasks_leave_by_an_integral(figures: ModuleType) -> None:
     assert figures.endless_variance(1) == pytest.approx(2 * variance / 500, rel=0.02)
 
 
-def test_the_variance_of_the_mean_is_equation_7(figures: ModuleType) -> None:
-    rows: list[Row] = figures.variances(400).rows
-    assert len(rows) == 30
-    z = []
-    for row in rows:
-        shot, query = int(row["series"].removeprefix("S = ")), row["x"]
-        model = figures.exact(shot)
-        tasks = 500 / (shot + query)  # equation 7 has as many tasks as images allow, not whole
-        assert row["line"] == pytest.approx(1e4 * (model.alpha + model.w / query) / tasks)
-        whole = row["line"] * tasks / (500 // (shot + query))
-        z.append((row["point"] - whole) / row["error"])
-    assert max(map(abs, z)) < 4
-    assert abs(np.mean(z)) < 4 / len(z) ** 0.5
-
-
 @pytest.mark.slow
 def test_closed_intervals_shrink_and_the_error_does_not(figures: ModuleType) -> None:
     rows: list[Row] = figures.tasks_growing(150).rows
@@ -105,24 +91,6 @@ def test_closed_intervals_shrink_and_the_error_does_not(figures: ModuleType) -> 
     assert opened["point"] == pytest.approx(opened["line"], rel=0.06)
 
 
-def test_the_best_queries_by_trying_all(figures: ModuleType) -> None:
-    rows: list[Row] = figures.best_queries(500).rows
-    exact = {r["x"]: r["line"] for r in rows if r["series"] == "sqrt(β/α)"}
-    best = {r["x"]: r for r in rows if r["series"] != "sqrt(β/α)"}
-    for shot, row in best.items():
-        model = figures.exact(shot)
-        assert exact[shot] == pytest.approx((shot * model.w / model.alpha) ** 0.5)
-        widths = {}
-        for query in range(1, 240):
-            if (tasks := 500 // (shot + query)) >= 2:
-                t = stats.t.ppf(0.975, tasks - 1)
-                widths[query] = t * ((model.alpha + model.w / query) / tasks) ** 0.5
-        assert row["line"] == min(widths, key=widths.__getitem__)
-        if row["point"] is not None:  # the valley is flat
-            assert widths[row["point"]] <= 1.02 * widths[row["line"]]
-    assert sum(row["point"] is not None for row in best.values()) >= 8
-
-
 def test_a_drawing_says_what_it_shows(figures: ModuleType, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     figure = figures.best_queries(20)
@@ -142,34 +110,38 @@ def test_the_page_holds_what_the_script_prints(number: str, figures: ModuleType,
     assert f"\n\n{figures.table(make(usual))}\n" in page
 
 
+SIMULATED = ("simulated", "held, %", "mean of estimates", "their sd", "jackknife's sd")
+SIMULATED += ("interval holds the best Q", "has an upper end", "observed ±")
+
+
 def _exact(table: str) -> list[list[str]]:
     """The columns of a table of Markdown that are not simulated."""
     lines = [line.strip("| ").split(" | ") for line in table.strip().splitlines()]
-    kept = [i for i, name in enumerate(lines[0]) if not name.endswith(("simulated", "held, %"))]
-    return [[cells[i] if i < len(cells) else "" for i in kept] for cells in lines]
+    kept = [i for i, name in enumerate(lines[0]) if not name.endswith(SIMULATED)]
+    assert len(kept) > 1
+    return [[cells[i] if i < len(cells) else "" for i in kept] for cells in (lines[0], *lines[2:])]
 
 
-def test_the_page_holds_the_lines_of_figure_3(figures: ModuleType, page: str) -> None:
-    """They are exact; ``python -m studies.checks printed_pages`` makes the points again, too."""
-    made = figures.table(figures.tasks_growing(5))
-    start = page.index(made.splitlines()[0])
-    found = _exact(page[start:].partition("\n\n")[0])
-    assert len(found[0]) > 1
-    assert found[2:] == _exact(made)[2:]
+def test_pages_hold_the_lines_that_are_exact(figures: ModuleType, page: str, model: str) -> None:
+    """Few draws; ``python -m studies.checks printed_pages`` makes all points again, too."""
+    of_model = "\n".join(importlib.import_module("query_size").tables(3)).split("\n\n")
+    assert len(of_model) == 3
+    for text, made in (
+        (page, figures.table(figures.tasks_growing(5))),
+        *((model, t) for t in of_model),
+    ):
+        start = text.index(f"{made.splitlines()[0]}\n")
+        assert _exact(made) == _exact(text[start:].partition("\n\n")[0])
 
 
 @pytest.mark.slow
-def test_the_widths_on_features_are_those_of_query_size(
-    figures: ModuleType, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_widths_on_features_are_those_of_query_size(figures, model, monkeypatch) -> None:
     """Of photographs; ``python -m studies.checks printed_pages`` sweeps drawings, too."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
-    monkeypatch.setattr(
-        figures, "FEATURES", [each for each in figures.FEATURES if each[0] == "groceries"]
-    )
+    photographs = [each for each in figures.FEATURES if each[0] == "groceries"]
+    monkeypatch.setattr(figures, "FEATURES", photographs)
     rows: list[Row] = figures.widths_on_features(20).rows
-    text = (root / "studies/query_size/model.md").read_text(encoding="utf-8")
-    section = text.partition("## On photographs and drawings")[2]
+    section = model.partition("## On photographs and drawings")[2]
     lines = re.findall(r"^\| (groceries) \| (\d+) \| (.*) \| (\d+) \(", section, re.M)
     assert len(lines) == 3
     for dataset, shot, widths, best in lines:

@@ -12,7 +12,6 @@ import pytest
 from golden_commands import REGENERATE
 
 from benchmark_spec.errors import FSLBenchError
-from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
 
@@ -85,10 +84,6 @@ SUBMISSIONS: dict[str, dict[str, tuple[str, Callable[[Path], object]]]] = {
 }
 
 
-def _validate(path: Path, release: Release) -> None:
-    validate(Submission.read(path), release)
-
-
 PARTS = {f"rows {ending}": 8 for ending in golden_refusals.ALL}
 """Tests that the files of a kind are divided among, to keep each below two seconds."""
 SLOW = ("rows csv", "rows jsonl")
@@ -104,9 +99,7 @@ SLOW = ("rows csv", "rows jsonl")
         for part in range(PARTS.get(kind, 1))
     ],
 )
-def test_submissions(
-    kind: str, part: int, tmp_path: Path, embedded: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_submissions(kind, part, tmp_path, embedded, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     found, words = Found(), Found()
     for name in [*SUBMISSIONS[kind]][part :: PARTS.get(kind, 1)]:
@@ -114,7 +107,9 @@ def test_submissions(
         path = tmp_path / f"{len(found)}/x{ending}"
         path.parent.mkdir()
         make(path)
-        found[name], words[name] = _refusal(partial(_validate, path, embedded), path.parent)
+        found[name], words[name] = _refusal(
+            lambda path=path: validate(Submission.read(path), embedded), path.parent
+        )
     _check(kind, found)
     if kind != "rows jsonl":  # whose words are those of Parquet
         _check(kind, words, "refusal_words")

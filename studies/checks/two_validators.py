@@ -1,7 +1,7 @@
 """Judge 5,000 files by the package and by a validator written from the documentation alone.
 
 The files are good submissions, almost good ones and spoilt ones, as Parquet, CSV and JSON Lines;
-the two must accept and refuse the same.  ``tests/fuzz/test_two_validators.py`` does it with fewer.
+the two must accept and refuse the same.  ``tests/fuzz/test_fuzz.py`` does it with fewer.
 """
 
 from __future__ import annotations

@@ -1,13 +1,22 @@
-"""What a manifest says, and shards; what is refused in one is frozen: tests/test_refusals.py."""
+"""Manifests, digests and the catalogue; what is refused in a manifest is frozen, too."""
 
+import hashlib
 import json
+import struct
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
-from benchmark_spec.errors import FSLBenchError, ReleaseError
+from benchmark_spec.catalogue import catalogue, lookup
+from benchmark_spec.digest import content_digest, content_digest_of, fingerprint
+from benchmark_spec.errors import FSLBenchError, ReleaseError, SpecError, UnknownNameError
 from benchmark_spec.manifest import (
     Dataset,
     Manifest,
@@ -94,9 +103,7 @@ def test_how_many_shards_and_which() -> None:
         ([(0, 0)], "of 0 shards 0 are listed"),
     ],
 )
-def test_shards_that_are_not_all_there_in_order(
-    kind: Any, name: str, shards: list[tuple[int, int]], what: str
-) -> None:
+def test_shards_that_are_not_all_there_in_order(kind, name, shards, what) -> None:
     paths = [table_path(kind, "cub", name, *shard) for shard in shards]
     tables = tuple(replace(_table(kind, "cub", name), path=path) for path in paths)
     with pytest.raises(ReleaseError, match=what):
@@ -115,3 +122,166 @@ def test_what_is_no_scale(scale: Any) -> None:
     about = json.loads(json.dumps({"scale": scale}))
     with pytest.raises(ReleaseError, match="float features whose provenance gives scale"):
         scale_of(pa.float32(), about, "x")
+
+
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_the_definition_by_hand() -> None:
+    table = pa.table(
+        {
+            "id": pa.array([1, 2], pa.int32()),
+            "name": pa.array(["é", None], pa.string()),
+            "pair": pa.array([[7, 8], [9, 10]], pa.list_(pa.int8(), 2)),
+            "free": pa.array([[2, 3], None], pa.list_(pa.int16())),
+        }
+    )
+    lengths = struct.pack("<2q", 2, 0)
+    columns = [
+        ["id", "int32", [b"\1\1", struct.pack("<2i", 1, 2)]],
+        ["name", "string", [b"\1\0", lengths, "é".encode()]],
+        ["pair", "fixed_size_list<int8>[2]", [b"\1\1", b"\1" * 4, bytes([7, 8, 9, 10])]],
+        ["free", "list<int16>", [b"\1\0", lengths, b"\1\1", struct.pack("<2h", 2, 3)]],
+    ]
+    columns = [[name, kind, [*map(_sha, parts)]] for name, kind, parts in columns]
+    assert content_digest(table) == _sha(json.dumps(["fslbench-content-1", 2, columns]).encode())
+
+
+def _wide(n: int) -> pa.Table:
+    rng = np.random.default_rng(0)
+    pairs = [None if i % 4 == 0 else [i, -i] for i in range(n)]
+    lists = [None if i % 7 == 3 else list(range(i % 5)) for i in range(n)]
+    return pa.table(
+        {
+            "a": pa.array(rng.integers(0, 100, n), pa.int32()),
+            "b": pa.array([None if i % 3 == 0 else f"word {i % 11}" for i in range(n)]),
+            "c": pa.array(pairs, pa.list_(pa.int16(), 2)),
+            "d": pa.array(lists, pa.list_(pa.int8())),
+            "e": pa.array(rng.random(n).astype(np.float16)),
+            "f": pa.array([None if i % 5 == 0 else i % 2 == 0 for i in range(n)]),
+        }
+    )
+
+
+def test_chunks_slices_dictionaries_and_nullability_do_not_matter() -> None:
+    table = _wide(50)
+    b = table.column("b")
+    field = pa.field("a", pa.int32(), nullable=False)
+    for same in (
+        pa.concat_tables([table.slice(0, 13), table.slice(13, 1), table.slice(14)]),
+        table.set_column(1, "b", b.dictionary_encode()),
+        table.set_column(1, "b", b.cast(pa.large_string())),
+        table.set_column(0, field, table.column("a")),
+    ):
+        assert content_digest(same) == content_digest(table)
+
+
+def test_parquet_encodings_and_metadata_do_not_matter(tmp_path: Path) -> None:
+    # (older Arrow cannot write nulls among lists of fixed size; no release has any)
+    pairs = pa.array([[i, -i] for i in range(1000)], pa.list_(pa.int16(), 2))
+    table = _wide(1000).set_column(2, "c", pairs)
+    path = tmp_path / "t.parquet"
+    digests = set()
+    for options in (
+        {"compression": "none", "use_dictionary": True},
+        {"compression": "zstd", "use_dictionary": False, "row_group_size": 17},
+        {"use_dictionary": False, "use_byte_stream_split": ["a", "c.list.element"]},
+    ):
+        pq.write_table(table.replace_schema_metadata({"x": "y"}), path, **options)
+        digests.add(content_digest(pq.ParquetFile(path).read()))
+    assert digests == {content_digest(table)}
+
+
+def test_fingerprints_tell_names_apart() -> None:
+    assert fingerprint("a", "b", "c") == _sha(b'["a", "b", "c"]')
+    assert len({fingerprint(*x) for x in (("a", "b", "c"), ("ab", "", "c"), ("b", "a", "c"))}) == 3
+
+
+def test_parts_have_the_digest_of_the_whole() -> None:
+    whole = pa.table({"a": pa.array([1, None, 3, 4], pa.int32()), "b": ["x", "yy", None, ""]})
+    parts = [whole.slice(0, 1), whole.slice(1, 0), whole.slice(1)]
+    assert content_digest_of(iter(parts)) == content_digest(whole)
+    assert content_digest_of([whole, whole]) != content_digest(whole)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([{"a": pa.array([0], pa.timestamp("s"))}], "timestamp"),
+        ([{"a": [1], "b": ["x"]}, {"a": [1]}], "different columns"),
+        ([], "without any part"),
+    ],
+)
+def test_what_has_no_digest(columns: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        content_digest_of(map(pa.table, columns))
+
+
+# Lafargue et al. (TMLR 2024), Table 2, and the two sizes that it misreports (13,463 and 39,252)
+SPLITS = {
+    "aircraft": (1500, 15),
+    "cub": (1770, 30),
+    "dtd": (840, 7),
+    "fungi": (13116, 200),
+    "mscoco": (151545, 40),
+    "omniglot": (13180, 659),
+    "quickdraw": (7710295, 52),
+    "traffic_signs": (39209, 43),
+    "vgg_flower": (1425, 16),
+}
+
+
+def test_counts_of_the_nine_test_splits() -> None:
+    found = {name: lookup(name) for name in SPLITS}
+    assert {name: (it.n_images, len(it.class_names)) for name, it in found.items()} == SPLITS
+
+
+def test_every_entry_is_whole() -> None:
+    for dataset in catalogue().values():
+        assert len(dataset.class_names) == len(dataset.class_sizes)
+        assert len(set(dataset.class_names)) == len(dataset.class_names)
+        assert min(dataset.class_sizes) > 0
+        assert dataset.licence
+        assert (dataset.citation[0], dataset.homepage[:4]) == ("@", "http")
+
+
+def test_whose_features_may_be_redistributed() -> None:
+    may = [name for name in SPLITS if lookup(name).redistribution == "features"]
+    assert may == ["omniglot", "quickdraw"]
+    assert {d.redistribution for d in catalogue().values()} == {"features", "tables"}
+
+
+def test_classes_are_those_of_the_design(shared: Path) -> None:
+    design = json.loads((shared / "design/class_sizes.json").read_text())
+    assert {*design} == {*SPLITS}
+    for name, entry in design.items():
+        classes = zip(lookup(name).class_names, lookup(name).class_sizes, strict=True)
+        assert [(c["name"], c["n"]) for c in entry["classes"]] == [*classes]
+
+
+def test_unknown_names_list_the_known() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'aircraft'"):
+        lookup("aircrafts")
+
+
+def test_superclasses_from_the_published_names() -> None:
+    """Alphabets, genera, and the families of Stallkamp et al. (2012)."""
+    of_classes = {
+        name: dict(zip(it.class_names, it.of_classes, strict=True))
+        for name, it in catalogue().items()
+        if it.of_classes is not None
+    }
+    numbers = {name: len({*of.values()}) for name, of in of_classes.items()}
+    assert numbers == {"omniglot": 20, "fungi": 117, "traffic_signs": 6}
+    assert all(all(of.values()) for of in of_classes.values())
+    omniglot, fungi, signs = (of_classes[name] for name in ("omniglot", "fungi", "traffic_signs"))
+    slavonic = "Old_Church_Slavonic_(Cyrillic)"
+    assert omniglot[f"{slavonic}-character45"] == slavonic
+    assert omniglot["Aurek-Besh-character01"] == "Aurek-Besh"
+    assert fungi["0044.Amanita vaginata var. vaginata"] == "Amanita"
+    assert Counter(fungi.values())["Russula"] == 15
+    found = Counter(signs.values())
+    few = dict.fromkeys(("other prohibitory", "derestriction", "unique"), 4)
+    assert found == {"danger": 15, "speed limit": 8, "mandatory": 8, **few}
+    assert signs["Right-of-way at the next intersection"] == "danger"

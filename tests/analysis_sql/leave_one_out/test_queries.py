@@ -1,11 +1,16 @@
-"""Variance for new images from which queries were right: definitions, deletion, and its use."""
+"""Which queries were right: by definitions, by literal deletion, all pairs at once, and its use."""
+
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from analysis_sql.comparison.verdicts import IDENTICAL, INCONCLUSIVE
 from analysis_sql.intervals.counts import Counts, RightQueries
+from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums, of_each
 from analysis_sql.leave_one_out.design import TaskDesign
+from analysis_sql.leave_one_out.episodes import ABSENT, EpisodeDesign
 from analysis_sql.leave_one_out.jackknife import leave_out_images
 from analysis_sql.leave_one_out.leave_one_out import (
     FirstTasks,
@@ -23,7 +28,6 @@ SMALL = np.array([size < 3 * (SHOT + QUERY) for size in SIZES])
 
 @pytest.fixture(scope="module")
 def tasks() -> tuple[np.ndarray, np.ndarray]:
-    """Classes (B, K) and images (B, K, m) of random tasks."""
     rng = np.random.default_rng(0)
     start = np.cumsum(SIZES) - SIZES
     ids = np.array([rng.choice(len(SIZES), WAY, replace=False) for _ in range(TASKS)])
@@ -62,45 +66,36 @@ def by_definition(tasks, u: np.ndarray, right: np.ndarray) -> float:
         for own, shown, answers in zip(ids, images, right.astype(float), strict=True)
     ]
     class_of = np.repeat(np.arange(len(SIZES)), SIZES)
-    sums, found, all_pairs = np.zeros((3, 5)), np.zeros((3, 5)), np.zeros((3, 5))
+    sums, found, all_pairs = np.zeros((3, 3, 5))
     uses = np.array([(ids == c).any(1).sum() for c in range(len(SIZES))])
-    for b in range(TASKS):
-        for other in range(TASKS):
-            if b == other:
-                continue
-            for image in support[b]:
-                c = class_of[image]
-                if image in support[other]:
-                    sums[0, c] += u[b] * u[other]
-                    found[0, c] += 1
-                if image in e[other]:
-                    sums[2, c] += u[b] * e[other][image][1]
-                    found[2, c] += 1
-            for image, (c, own) in e[b].items():
-                if image in e[other]:
-                    sums[1, c] += own * e[other][image][1]
-                    found[1, c] += 1
-            for c in {*ids[b].tolist()} & {*ids[other].tolist()}:
-                one, two = (np.mean([v for k, v in x.values() if k == c]) for x in (e[b], e[other]))
-                all_pairs[:, c] += np.array([u[b] * u[other], one * two, u[b] * two]) / (
-                    uses[c] * (uses[c] - 1)
-                )
+    for b, other in permutations(range(TASKS), 2):
+        for image in support[b]:
+            c = class_of[image]
+            if image in support[other]:
+                sums[0, c] += u[b] * u[other]
+                found[0, c] += 1
+            if image in e[other]:
+                sums[2, c] += u[b] * e[other][image][1]
+                found[2, c] += 1
+        for image, (c, own) in e[b].items():
+            if image in e[other]:
+                sums[1, c] += own * e[other][image][1]
+                found[1, c] += 1
+        for c in {*ids[b].tolist()} & {*ids[other].tolist()}:
+            one, two = (np.mean([v for k, v in x.values() if k == c]) for x in (e[b], e[other]))
+            products = np.array([u[b] * u[other], one * two, u[b] * two])
+            all_pairs[:, c] += products / (uses[c] * (uses[c] - 1))
     size = np.array(SIZES)
     f, k = (size - 1) / (size - SHOT), (WAY / len(SIZES)) ** 2 / (size - 1)
     o = (1 + f * SHOT / (size - 1)) / WAY
     parts = np.where(SMALL, 0, k) * np.array([(f * SHOT) ** 2, o**2, 2 * f * SHOT * o])
     overlap = np.array([SHOT**2 / size, QUERY**2 / size, SHOT * QUERY / size])
-    variance = 0.0
-    for part, mean_pairs, total, number, level in zip(
-        parts, overlap, sums, found, all_pairs, strict=True
-    ):
-        weight = part / (uses * (uses - 1) * mean_pairs)
-        variance += part.sum() * (weight @ total) / (weight @ number) - part @ level
-    return float(variance)
+    weight = parts / (uses * (uses - 1) * overlap)
+    levels = (weight * sums).sum(axis=1) / (weight * found).sum(axis=1)
+    return float(parts.sum(axis=1) @ levels - (parts * all_pairs).sum())
 
 
 def of_whole_tasks(design: TaskDesign, u: np.ndarray) -> float:
-    """V of the classes that are too small."""
     rest = leave_out_images(design.membership, SMALL)
     return float((rest.weights * rest.coordinates(u[None])[0] ** 2).sum() + rest.noise @ u**2)
 
@@ -112,45 +107,39 @@ def told(right: np.ndarray) -> list[RightQueries]:
 @pytest.mark.slow
 def test_it_is_the_sum_over_pairs_of_tasks(design, tasks, right) -> None:
     u = design.residuals(right.mean((2, 3)))
-    own, _ = QuerySums(design.queries, u, told(right)).own
-    every = np.arange(3)
-    block, _ = QuerySums(design.queries, u, told(right)).block(every, every)
-    assert np.diag(block) == pytest.approx(own, rel=1e-10)
-    for j in range(3):
-        expected = by_definition(tasks, u[j], right[j]) + of_whole_tasks(design, u[j])
-        assert own[j] == pytest.approx(expected, rel=1e-10)
-    difference = by_definition(tasks, u[0] - u[1], right[0].astype(float) - right[1])
-    assert block[0, 1] == pytest.approx(difference + of_whole_tasks(design, u[0] - u[1]), rel=1e-10)
+    sums = QuerySums(design.queries, u, told(right))
+    block, _ = sums.block(np.arange(3), np.arange(3))
+    assert np.diag(block) == pytest.approx(sums.own[0], rel=1e-10)
     assert block == pytest.approx(block.T, rel=1e-12)
-
-
-def test_runs_are_their_mean(design, right) -> None:
-    u = design.residuals(right[:2].mean((0, 2, 3))[None])
-    runs = RightQueries(right[:2].sum(0).reshape(TASKS, -1), 2)
-    shares = right[:2].mean(0).reshape(TASKS, -1)
-    assert QuerySums(design.queries, u, [runs]).own[0] == pytest.approx(
-        QuerySums(design.queries, u, [RightQueries(shares, 1)]).own[0]
-    )
-
-
-def _width(variance: float, tau: float, noise: float) -> float:
-    whole, z = max(variance, 0.0) + noise, 1.959963984540054
-    return float(z * np.sqrt(whole + (z * z + 1) / 4 * tau**2 / (whole + 2 * tau)))
+    x = right.astype(float)
+    for at, u_of, answers in ((0, u[0], x[0]), (1, u[1], x[1]), (2, u[2], x[2])):
+        expected = by_definition(tasks, u_of, answers) + of_whole_tasks(design, u_of)
+        assert block[at, at] == pytest.approx(expected, rel=1e-10)
+    expected = by_definition(tasks, u[0] - u[1], x[0] - x[1]) + of_whole_tasks(design, u[0] - u[1])
+    assert block[0, 1] == pytest.approx(expected, rel=1e-10)
 
 
 def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None:
     alike = np.stack([right[0], right[0][..., ::-1], right[0]])  # the last is the first
-    y = alike.mean((2, 3))
-    found = leave_one_out(design, y, 0.95, told(alike))
+    found = leave_one_out(design, alike.mean((2, 3)), 0.95, told(alike))
     u = design.residuals(np.zeros((1, TASKS)))
     apart = (alike[0].astype(float) - alike[1]).reshape(TASKS, -1)
-    variance, tau = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
-    width = _width(variance[0], tau[0], 0.0)
-    assert found.images.halfwidth[0, 1] == pytest.approx(width, rel=1e-9)
-    assert found.images.halfwidth[0, 2] == 0
+    (variance,), (tau,) = QuerySums(design.queries, u, [RightQueries(apart, 1)]).own
+    whole, z = max(variance, 0.0), 1.959963984540054
+    width = z * np.sqrt(whole + (z * z + 1) / 4 * tau**2 / (whole + 2 * tau))
+    assert found.images.halfwidth[0, 1:] == pytest.approx([width, 0], rel=1e-9)
     counts = Counts.of(list(alike.sum((2, 3))), [WAY * QUERY] * 3, right=told(alike))
     made = IMAGES.pairs(FirstTasks(design), counts, 0.95).columns(0, np.array([1, 2]))
     assert made.verdict.tolist() == [INCONCLUSIVE, IDENTICAL]
+    own = IMAGES.method_halfwidths(FirstTasks(design), counts, 0.95)
+    assert own == pytest.approx(100 * np.diag(found.images.halfwidth), rel=1e-8)
+    p = IMAGES.p_values(FirstTasks(design), counts, np.array([0]), np.array([1]))
+    assert p == pytest.approx(found.images.p[0, 1], rel=1e-6)
+    some, thrice = counts.some([2, 0]), RightQueries(3 * counts.right[0].counts, 3)
+    assert some.right[0] is counts.right[2]
+    assert (len(thrice.first(40)), thrice.first(TASKS + 1)) == (40, None)
+    of_runs, once = (QuerySums(design.queries, u, [x]).own[0] for x in (thrice, counts.right[0]))
+    assert of_runs == pytest.approx(once)
 
 
 def test_only_methods_whose_queries_are_known_use_them(design, right) -> None:
@@ -165,30 +154,16 @@ def test_only_methods_whose_queries_are_known_use_them(design, right) -> None:
     assert not np.isclose(whole.images.halfwidth, known.images.halfwidth).any()
 
 
-def test_counts_carry_them_to_widths_pairs_and_p_values(design, right) -> None:
-    counts = Counts.of(list(right.sum((2, 3))), [WAY * QUERY] * 3, right=told(right))
-    first = FirstTasks(design)
-    found = leave_one_out(design, right.mean((2, 3)), 0.95, told(right))
-    own = IMAGES.method_halfwidths(first, counts, 0.95)
-    assert own == pytest.approx(100 * np.diag(found.images.halfwidth), rel=1e-8)
-    made = IMAGES.pairs(first, counts, 0.95).columns(np.array([0, 0]), np.array([1, 2]))
-    assert made.halfwidth[2] == pytest.approx(100 * found.images.halfwidth[0, 1:], rel=1e-8)
-    p = IMAGES.p_values(first, counts, np.array([0]), np.array([1]))
-    assert p == pytest.approx(found.images.p[0, 1], rel=1e-6)
-    some = counts.some([2, 0])
-    assert some.right[0] is counts.right[2]
-    short = RightQueries(counts.right[0].counts[:40], 1)
-    assert short.first(60) is None
-    assert len(counts.right[0].first(40)) == 40
-
-
-def test_without_roles_or_with_small_classes_alone_there_is_no_such_design(tasks) -> None:
+def test_roles_that_nobody_knows_and_groups_leave_whole_tasks(tasks, design, episodes) -> None:
     owner = np.repeat(np.arange(len(SIZES)), SIZES)
     assert TaskDesign.of(*tasks, owner).queries is None
-    small = TaskDesign.of(tasks[0], tasks[1], owner, shots=SHOT)
-    assert small.queries.rest is not None
+    assert design.queries.rest is not None  # of small classes
     groups = np.arange(owner.size) // 2  # of which a task has several images
     assert TaskDesign.of(*tasks, owner, groups, shots=SHOT).queries is None
+    known = _design(episodes, SIZES_OF_EPISODES)
+    without = EpisodeDesign.of(known.classes, known.images, known.class_of_image)
+    takes = [of.takes_queries for of in (known, known.prefix(40), without)]
+    assert (takes, without.queries) == ([True, True, False], None)
 
 
 def test_it_is_the_literal_jackknife_as_far_as_pairs_of_images_matter_little() -> None:
@@ -199,20 +174,14 @@ def test_it_is_the_literal_jackknife_as_far_as_pairs_of_images_matter_little() -
     near = np.square(seen[:, :, None, None] - seen[None, None]).sum(-1)  # query, support
     loss = np.zeros((classes, size))  # mean without an image, by a sum over all tasks
     weights = ~np.eye(size, dtype=bool)
-    for a in range(classes):
-        for b in range(classes):
-            if a == b:
-                continue
-            right = near[a, :, a][:, :, None] < near[a, :, b][:, None, :]  # query, support, other
-            cells = right * weights[:, :, None]
-            total, number = cells.sum(), weights.sum() * size
-            for image in range(size):
-                without = cells[image].sum() + cells[:, image].sum()
-                fewer = (2 * size - 2) * size
-                share = (total - without) / (number - fewer) - total / number
-                loss[a, image] += share / 2
-                other = cells[:, :, image].sum()
-                loss[b, image] += ((total - other) / (number - number / size) - total / number) / 2
+    for a, b in permutations(range(classes), 2):
+        right = near[a, :, a][:, :, None] < near[a, :, b][:, None, :]  # query, support, other
+        cells = right * weights[:, :, None]
+        total, number = cells.sum(), weights.sum() * size
+        own, fewer = cells.sum((1, 2)) + cells.sum((0, 2)), (2 * size - 2) * size
+        loss[a] += ((total - own) / (number - fewer) - total / number) / 2
+        other = total - cells.sum((0, 1))
+        loss[b] += (other / (number - number / size) - total / number) / 2
     loss *= 1 / classes  # of the C(C-1)/2 pairs of classes, each two halves
     deletion = float((size - 1) / size * ((loss - loss.mean(1, keepdims=True)) ** 2).sum())
     ids = np.argsort(rng.random((many, classes)), axis=1)[:, :2]
@@ -224,6 +193,219 @@ def test_it_is_the_literal_jackknife_as_far_as_pairs_of_images_matter_little() -
     design = TaskDesign.of(ids, images, np.repeat(np.arange(classes), size), shots=1)
     y = right.mean(1, keepdims=True).T
     variance, _ = QuerySums(design.queries, design.residuals(y), [RightQueries(right, 1)]).own
-    whole = Influences(design, y).variance("images")[0]
-    assert whole == pytest.approx(deletion, rel=0.05)
-    assert variance[0] == pytest.approx(deletion, rel=0.05)
+    for found in (Influences(design, y).variance("images")[0], variance[0]):
+        assert found == pytest.approx(deletion, rel=0.05)
+
+
+SIZES_OF_EPISODES = np.array([40, 25, 30, 50, 14])
+EPISODES = 70
+
+Episode = tuple[np.ndarray, list[np.ndarray], np.ndarray]
+"""Classes, images of each, support first, and shots of each."""
+
+
+def _design(tasks: list[Episode], sizes: np.ndarray) -> EpisodeDesign:
+    way = max(len(own) for own, _, _ in tasks)
+    most = max(len(images) for _, drawn, _ in tasks for images in drawn)
+    ids, shots = np.full((len(tasks), way), ABSENT), np.zeros((len(tasks), way), int)
+    images = np.full((len(tasks), way, most), ABSENT)
+    for b, (own, drawn, support) in enumerate(tasks):
+        ids[b, : len(own)], shots[b, : len(own)] = own, support
+        for k, one in enumerate(drawn):
+            images[b, k, : len(one)] = one
+    return EpisodeDesign.of(ids, images, np.repeat(np.arange(len(sizes)), sizes), shots=shots)
+
+
+def _influences(tasks: list[Episode], sizes, u, right: list[np.ndarray]) -> np.ndarray:
+    """Compute v (B, R) of one method by its definition, task by task and image by image."""
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    start = np.cumsum(sizes) - sizes
+    answers: list[list[float]] = [[] for _ in sizes]
+    for (own, drawn, support), told in zip(tasks, right, strict=True):
+        each = iter(told)
+        for c, one, shot in zip(own, drawn, support, strict=True):
+            answers[c] += [float(next(each)) for _ in one[shot:]]
+    mean = [np.mean(given) if given else 0.0 for given in answers]
+    v = np.zeros((len(tasks), len(owner)))
+    for b, ((own, drawn, support), told) in enumerate(zip(tasks, right, strict=True)):
+        each = iter(told)
+        for c, one, s in zip(own, drawn, support, strict=True):
+            n = sizes[c]
+            e = {int(i): float(next(each)) - mean[c] for i in one[s:]}
+            w = n * n / ((n - s) * (n - 1) * len(told))
+            for i in range(start[c], start[c] + n):
+                is_support = i in one[:s]
+                v[b, i] = (is_support - s / n) / (1 - s / n) * u[b]
+                v[b, i] += w * (e.get(i, 0.0) - sum(e.values()) / n)
+    return v
+
+
+@pytest.fixture(scope="module")
+def episodes() -> list[Episode]:
+    """Tasks of 2 to 4 of the classes, 1 to 5 shots of each class and 2 to 4 queries."""
+    rng, sizes, made = np.random.default_rng(0), SIZES_OF_EPISODES, []
+    start = np.cumsum(sizes) - sizes
+    for _ in range(EPISODES):
+        own = rng.permutation(len(sizes))[: rng.integers(2, 5)]
+        shots, query = rng.integers(1, 6, len(own)), int(rng.integers(2, 5))
+        most = zip(own, shots + query, strict=True)
+        made.append((own, [start[c] + rng.permutation(sizes[c])[:n] for c, n in most], shots))
+    return made
+
+
+def test_variance_and_its_error_are_those_of_the_definition(episodes: list[Episode]) -> None:
+    rng, sizes = np.random.default_rng(1), SIZES_OF_EPISODES
+    design, runs = _design(episodes, sizes), (1, 3, 1)
+    queries = [sum(len(one) - s for one, s in zip(d, n, strict=True)) for _, d, n in episodes]
+    counts = [[rng.binomial(r, 0.7, n) for n in queries] for r in runs]
+    padded = np.zeros((3, EPISODES, max(queries)), np.uint8)
+    for j, b in product(range(3), range(EPISODES)):
+        padded[j, b, : queries[b]] = counts[j][b]
+    shares = [[own / r for own in method] for method, r in zip(counts, runs, strict=True)]
+    u = design.residuals(np.array([[own.mean() for own in method] for method in shares]))
+    v = [_influences(episodes, sizes, u[j], shares[j]) for j in range(3)]
+    factor = np.repeat((sizes - 1) / sizes, sizes)
+    sums = design.queries.sums(u, [*map(RightQueries, padded, runs)])
+    image, weight = [], []
+    for (own, drawn, shots), number in zip(episodes, queries, strict=True):
+        for n, one, s in zip(sizes[own], drawn, shots, strict=True):
+            image += one[s:].tolist()
+            weight += [(n * n / ((n - s) * (n - 1) * number)) ** 2] * len(one[s:])
+    label = np.repeat(np.arange(len(sizes)), sizes)[image]
+    answers = np.stack([np.concatenate(method) for method in shares])
+    means = np.stack([np.bincount(label, own) / np.bincount(label) for own in answers])
+    e, of_query = answers - means[:, label], factor[image] * np.array(weight)
+    x = _influences(episodes, sizes, np.ones(EPISODES), [np.zeros(number) for number in queries])
+    found, tau = sums.block(np.arange(3), np.arange(3))
+    for j, k in product(range(3), repeat=2):
+        apart, of_u, of_e = (of[j] if j == k else of[j] - of[k] for of in (v, u, e))
+        whole = factor @ (apart.sum(axis=0) ** 2)
+        expected = (whole - (factor * (apart**2)).sum()) / (EPISODES * (EPISODES - 1))
+        assert found[j, k] == pytest.approx(expected, rel=1e-10)
+        noise = factor * (x**2).sum(axis=0) * (of_u**2).mean()
+        noise += np.bincount(image, of_query, len(factor)) * (of_query @ of_e**2 / of_query.sum())
+        share = np.sqrt(2 * (noise @ noise) / (1 - 1 / sizes.mean())) / noise.sum()
+        assert tau[j, k] == pytest.approx(share * whole / EPISODES**2, rel=1e-10)
+    np.testing.assert_allclose(sums.own[0], np.diagonal(found), rtol=1e-12)
+
+
+@pytest.mark.parametrize(("supports", "error"), [(0.0, 1e-12), (0.5, 0.15)])
+def test_influences_are_those_of_literal_deletion(supports: float, error: float) -> None:
+    """All tasks of a pool are listed; with N of 4 and 5, images as support interact somewhat."""
+    sizes, rng = np.array([5, 4, 5]), np.random.default_rng(2)
+    places = np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])
+    as_query, as_support = rng.random((2, sizes.sum()))
+    tasks, cells, right = [], [], []
+    for own, shape in product(combinations(range(3), 2), (((1, 2), (2, 1)), ((2, 1), (1, 1)))):
+        listed = [
+            [
+                np.array([*support, *query])
+                for support in combinations(places[c], s)
+                for query in combinations([i for i in places[c] if i not in support], q)
+            ]
+            for c, (s, q) in zip(own, shape, strict=True)
+        ]
+        shots = np.array([s for s, _ in shape])
+        for images in product(*listed):
+            helps, asked = (
+                np.concatenate([one[part(s)] for one, s in zip(images, shots, strict=True)])
+                for part in (lambda s: slice(s), lambda s: slice(s, None))
+            )
+            tasks.append((np.array(own), images, shots))
+            cells.append((own, shape))
+            right.append(as_query[asked] + supports * as_support[helps].mean())
+    y = np.array([told.mean() for told in right])
+    kinds = sorted(set(cells))
+    cell = np.array([kinds.index(one) for one in cells])
+    mean = np.array([y[cell == k].mean() for k in range(len(kinds))])
+    weight = 1.0 / np.bincount(cell)[cell] / len(kinds)
+    v = _influences(tasks, sizes, y - mean[cell], right)
+    shown = np.array([np.isin(np.arange(sizes.sum()), np.concatenate(d)) for _, d, _ in tasks])
+    kept = [[y[(cell == k) & ~of].mean() for k in range(len(kinds))] for of in shown.T]
+    deleted = mean.mean() - np.mean(kept, axis=1)
+    np.testing.assert_allclose(weight @ v, deleted, atol=error * np.abs(deleted).max())
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_of_methods_that_hardly_differ(draws: int) -> None:
+    """Rounding takes nothing from them, nor gives to those that answer alike."""
+    rng = np.random.default_rng(0)
+    owner = np.repeat(np.arange(4), 5000)
+    queries = np.tile(np.arange(owner.size), (draws, 1))
+    design = AllWayDesign.of(queries, owner, 0.1)
+    answers, far = ((rng.random(queries.shape) < p).astype(np.int8) for p in (0.7, 0.5))
+    other = answers.copy()
+    other[-1, 17] ^= 1
+    right = [RightQueries(a, 1) for a in (answers, answers.copy(), other, far)]
+    sums = AllWaySums(design, [*right, None])
+    whole, df, *_ = sums.block(np.arange(4), np.arange(5))
+
+    def of(x: np.ndarray) -> list[float]:
+        return [v[0] for v in design.cells.variances(x[:, None].astype(float), of_each)[:2]]
+
+    assert whole[0, 1] == 0
+    for k, apart in ((0, answers), (2, answers - other), (3, answers - far)):
+        assert_allclose((whole[0, k], df[0, k]), of(apart), rtol=1e-10)
+    assert_allclose([v[0] for v in sums.own[:2]], of(answers), rtol=1e-12)
+    assert np.isnan([*whole[:, 4], sums.own[0][4]]).all()
+    assert_allclose(whole[:, :4], whole[:, :4].T)
+    again = sums.block(np.array([2]), np.array([0, 1]))
+    assert_allclose(again[:2], (whole[2:3, :2], df[2:3, :2]))
+
+
+CLASSES, EACH, TWO, PER_CLASS = 5, 5, 2, 2
+OWNER = np.repeat(np.arange(CLASSES), EACH)
+
+
+@pytest.fixture(scope="module")
+def pool() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All tasks of the pool, and values with effects of classes, of images and of their pairs."""
+    places = [range(c * EACH, (c + 1) * EACH) for c in range(CLASSES)]
+    rows = [
+        (chosen, images)
+        for chosen in combinations(range(CLASSES), TWO)
+        for images in product(*(combinations(places[c], PER_CLASS) for c in chosen))
+    ]
+    ids, images = (np.array(part) for part in zip(*rows, strict=True))
+    rng = np.random.default_rng(0)
+    of_image, of_class = rng.normal(size=OWNER.size), rng.normal(size=CLASSES)
+    of_pair = rng.normal(size=(OWNER.size, OWNER.size))
+    y = of_image[images].sum((1, 2)) + 2 * of_class[ids].sum(1) + 0.2 * rng.normal(size=len(ids))
+    (one, two), (three, four) = images.transpose(1, 2, 0)
+    y += 0.3 * (of_pair[one, four] + of_pair[two, three])
+    return ids, images, 0.5 + 0.03 * y
+
+
+def literal(pool, kind: str) -> float:
+    """Leave out one image or class after another."""
+    ids, images, y = pool
+    if kind == "images":  # every set of classes counted equally often
+        sets = ids[:, 0] * CLASSES + ids[:, 1]
+        kept = [~(images == image).any((1, 2)) for image in range(OWNER.size)]
+        of_sets = [[y[own & (sets == one)].mean() for one in np.unique(sets)] for own in kept]
+        by_class = np.mean(of_sets, axis=1).reshape(CLASSES, EACH)
+        squares = (by_class - by_class.mean(1, keepdims=True)) ** 2
+        return float((EACH - 1) / EACH * squares.sum())
+    means = np.array([y[~(ids == c).any(1)].mean() for c in range(CLASSES)])
+    return float((CLASSES - 1) / CLASSES * ((means - means.mean()) ** 2).sum())
+
+
+def variance(pool, kind: str, tasks: np.ndarray) -> float:
+    ids, images, y = pool
+    design = TaskDesign.of(ids[tasks], images[tasks], OWNER)
+    return float(Influences(design, y[tasks][None]).variance(kind)[0])
+
+
+@pytest.mark.parametrize("kind", ["images", "classes"])
+def test_all_tasks_fifty_times_give_the_literal_jackknife(pool, kind: str) -> None:
+    everything = np.tile(np.arange(len(pool[0])), 50)
+    assert variance(pool, kind, everything) == pytest.approx(literal(pool, kind), rel=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["images", "classes"])
+def test_few_tasks_are_unbiased(pool, kind: str) -> None:
+    rng = np.random.default_rng(1)
+    draws = [variance(pool, kind, rng.integers(len(pool[0]), size=400)) for _ in range(200)]
+    error = np.std(draws, ddof=1) / np.sqrt(len(draws))
+    assert abs(np.mean(draws) - literal(pool, kind)) < 3 * error
+    assert error < 0.1 * literal(pool, kind)  # so that this could fail
