@@ -4,7 +4,6 @@ import hashlib
 import json
 import struct
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 

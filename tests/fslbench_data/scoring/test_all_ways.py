@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pytest
 from commands import invoke, printed
 from golden_inputs import write_columns
+from msgspec.structs import replace
 from recorded import answered, in_run
 from results_repository import Repository
 from scipy.stats import t as student

@@ -1,6 +1,5 @@
 """Tasks that differ in their numbers of classes, shots and queries: of logs, and of releases."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pyarrow as pa
 import pytest
 from commands import invoke, printed
 from golden_inputs import write_columns
+from msgspec.structs import replace
 from recorded import in_run
 from results_repository import Repository
 from scipy import stats

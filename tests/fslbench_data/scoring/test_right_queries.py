@@ -1,7 +1,6 @@
 """Which queries were right: from logs and submissions to intervals, and what is refused."""
 
 import json
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from commands import invoke
 from golden_inputs import write_columns
+from msgspec.structs import replace
 
 import fslbench_data as fb
 from benchmark_spec.errors import ContradictionError, FSLBenchWarning, SchemaError, SpecError
