@@ -12,26 +12,29 @@ from killed_jobs import Killed, KillingEngine, Squares
 from ray_processes import CALL, HEAD, ROUNDS, command, environment, run
 
 from benchmark_spec.errors import EngineError, UnknownNameError
+from builders.execution.ray_engine import RayEngine, _do, _stop
 
 pytestmark = pytest.mark.slow
 Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def ray() -> Any:
+    return pytest.importorskip("ray", reason="needs the extra `ray`")
+
+
 @pytest.fixture(scope="module")
-def address(root: Path) -> Iterator[str]:
+def address(ray: Any, root: Path) -> Iterator[str]:
     """Of a cluster of two nodes, one processor each, that finds this package and the tests' own."""
-    ray = pytest.importorskip("ray", reason="needs the extra `ray`")
     from ray.cluster_utils import Cluster
 
     before = dict(os.environ)
     path = [str(root), str(root / "tests/support"), before.get("PYTHONPATH", "")]
     os.environ |= {"PYTHONPATH": ":".join(filter(None, path)), "RAY_USAGE_STATS_ENABLED": "0"}
     os.environ.pop("RAY_ADDRESS", None)
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8},
-    )
-    cluster.add_node(num_cpus=1, object_store_memory=10**8)
+    node = {"num_cpus": 1, "object_store_memory": 10**8}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    cluster.add_node(**node)
     yield cluster.address
     ray.shutdown()
     cluster.shutdown()
@@ -41,8 +44,6 @@ def address(root: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def engine(address: str) -> Any:
-    from builders.execution.ray_engine import RayEngine
-
     return RayEngine(address, retries=1)
 
 
@@ -58,17 +59,14 @@ def test_two_hundred_jobs_that_fail_leave_the_process_alive(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Of a task that is cancelled while its reply is under way, Ray makes the driver's end."""
-    pytest.importorskip("ray", reason="needs the extra `ray`")
     folder = tmp_path_factory.mktemp("r")  # sockets have short names only
     out = run(root, folder, ROUNDS, str(folder), "200")
     assert out.returncode == 0, out.stderr[-2000:]
     assert out.stdout.split() == [str(number) for number in range(200)]
 
 
-def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> None:
-    from builders.execution.ray_engine import _do, _stop
-
-    ray = engine._connected()
+def test_tasks_that_wait_see_that_nobody_does(ray: Any, engine: Any, tmp_path: Path) -> None:
+    engine._connected()
     job = Killed(Squares(), None, tmp_path)
     task, shared = ray.remote(_do), ray.put(job)
     _stop("over")
@@ -137,20 +135,13 @@ def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
     assert (tmp_path / "killed").exists()
 
 
-def test_there_is_no_cluster_where_there_is_none(address: str) -> None:
-    import ray
-
-    from builders.execution.ray_engine import RayEngine
-
+def test_there_is_no_cluster_where_there_is_none(ray: Any, address: str) -> None:
     ray.shutdown()
     with pytest.raises(EngineError, match=r"cannot be reached: .*refused(.|\n)*ray start --head"):
         list(RayEngine("127.0.0.1:1").run(Squares(), [1]))
 
 
-def test_a_cluster_that_wants_a_token(root: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray.exceptions", reason="needs the extra `ray`")
-    import ray
-
+def test_a_cluster_that_wants_a_token(ray: Any, root: Path, tmp_path: Path) -> None:
     if not hasattr(ray.exceptions, "AuthenticationError"):
         pytest.skip("this version of Ray has no tokens")
     token = {"RAY_AUTH_MODE": "token"}
@@ -177,21 +168,13 @@ def test_a_cluster_that_wants_a_token(root: Path, tmp_path: Path) -> None:
         head.communicate("")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        Exception(
-            "The current node timed out during startup. This could happen because some of the "
-            "raylet failed to startup or the GCS has become overloaded."
-        ),
-        TimeoutError("Timed out after 30 seconds while waiting for node to startup. Did not find"),
-    ],
-    ids=["of a node", "of its store"],
-)
-def test_a_start_that_takes_too_long(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+OF_A_NODE = Exception("The current node timed out during startup. This could happen because some")
+OF_ITS_STORE = TimeoutError("Timed out after 30 seconds while waiting for node to startup.")
+
+
+@pytest.mark.parametrize("error", [OF_A_NODE, OF_ITS_STORE])
+def test_a_late_start(error: Exception, ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Ray says it."""
-    ray = pytest.importorskip("ray", reason="needs the extra `ray`")
-    from builders.execution.ray_engine import RayEngine
 
     def late(**_: object) -> None:
         raise error
