@@ -71,7 +71,7 @@ def raw(pictures: Path, tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }
     read = image_folder.read
     monkeypatch.setattr(image_folder, "TEXTS", True, raising=False)
-    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("JPG", "png"), raising=False)
+    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("JPG", "png", "gif"), raising=False)
     monkeypatch.setattr(image_folder, "read", lambda *at, **how: replace(read(*at, **how), **came))
     return tmp_path / "raw"
 
@@ -118,7 +118,7 @@ def test_tasks_of_a_tagger_that_errs(raw: Path, tmp_path: Path) -> None:
         for name in ("true", "erring")
     )
     paths = release.images("tiny").column("path").to_pylist()
-    assert found == TaggerErrors(0.4, 0.4, 1)(true, paths, ("jpg", "png"))
+    assert found == TaggerErrors(0.4, 0.4, 1)(true, paths, ("jpg", "png", "gif"))
     tasks = release.task_set("tiny", "intra_erring-2w1s2q")
     words = release.task_table(tasks.info)["attributes"].to_pylist()
     of_queries = [

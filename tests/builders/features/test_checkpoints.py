@@ -15,7 +15,7 @@ from tiny_features import features_of_pictures
 
 from benchmark_spec.errors import BackboneError, FSLBenchError, UnknownNameError
 from builders.features import checkpoints
-from builders.features.backbone import TOLERANCE
+from builders.features.backbone import TOLERANCE, Preprocessing
 from builders.features.backbones import PAPER, load_backbone
 from builders.features.packaged import MOBILENET_V2, efficientnet_lite
 from fslbench_data.files import sha256_of
@@ -308,6 +308,21 @@ def test_the_torch_path_is_within_its_tolerance_of_the_reference(
     assert (apart[:-1] > 0.5).mean() < 0.002
     together = how.batch(torch.stack([_planes(picture) for picture in pictures[:2]]))
     assert_array_equal(together.numpy(), found[:2])
+
+
+@pytest.mark.parametrize("side", ["short", "long", "both"])
+@pytest.mark.parametrize("shape", [(30, 50), (50, 30), (7, 9), (200, 20)])
+def test_crops_and_borders(side: Any, shape: tuple[int, int]) -> None:
+    little = (0.5, 0.25, 0.125)
+    how = Preprocessing((20, 24), (22, 17), "bilinear", little, little, side, fill=(9, 8, 7))
+    picture = np.random.default_rng(1).integers(0, 256, (*shape, 3), dtype=np.uint8)
+    expected = how.reference(Image.fromarray(picture))
+    found = how.batch([_planes(picture)])[0].numpy()
+    assert expected.shape == (3, 22, 17)
+    assert np.abs(found - expected).max() < 1.01 / 255 / 0.125
+    border = (np.array([9, 8, 7]) / 255 - little) / little
+    if side == "long":
+        np.testing.assert_allclose(expected[:, 0, 0], border, rtol=1e-6)
 
 
 def test_efficientnet_lite_takes_grey_levels_less_127_over_128() -> None:
