@@ -1,5 +1,8 @@
 """Episodes of fixed numbers, and what methods are made of, by numpy."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -36,6 +39,14 @@ def disturb_norms(module: torch.nn.Module) -> None:
         if isinstance(layer, torch.nn.modules.batchnorm._BatchNorm):
             for values in (layer.weight, layer.bias, layer.running_mean, layer.running_var):
                 values.data.uniform_(0.5, 1.5, generator=generator)
+
+
+@contextmanager
+def unchanged(module: torch.nn.Module) -> Iterator[None]:
+    """See that weights and statistics are then as they were."""
+    before = {name: values.clone() for name, values in module.state_dict().items()}
+    yield
+    assert all(torch.equal(values, before[name]) for name, values in module.state_dict().items())
 
 
 def numbers(tensor: torch.Tensor) -> Floats:

@@ -1,9 +1,15 @@
 """Files of small trainings on the digits that scikit-learn ships."""
 
-import os
-import sys
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from builders.training import run
 
 DIGITS = """
 method = {method!r}
@@ -62,10 +68,16 @@ def write_run(path: Path, **values: Any) -> Path:
     return path
 
 
-def command(*words: object) -> list[str]:
-    code = "from builders.entry import fslbench_build; fslbench_build()"
-    return [sys.executable, "-c", code, *map(str, words)]
+@contextmanager
+def stopped_at(number: int, error: type[BaseException] = KeyboardInterrupt) -> Iterator[None]:
+    """Have a training end with an error before its step of a number."""
+    step = run._step
 
+    def die(*arguments: Any) -> float:
+        if arguments[-1] == number:
+            raise error("killed")
+        return step(*arguments)
 
-def environment(root: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "_step", die)
+        yield

@@ -15,6 +15,7 @@ from msgspec import to_builtins
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import CorruptReleaseError, SourceError, SpecError, UnknownNameError
+from builders.attributes.given import TaggerErrors
 from builders.attributes.table import attributes_table
 from builders.cli import main
 from builders.features import Settings
@@ -25,19 +26,18 @@ from builders.release.writer import ReleaseWriter
 from builders.sources import image_folder
 from builders.sources.image_set import About
 from builders.sources.read import read_source
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.tasks.redraw import SAMPLER_VERSION
 
 SPEC = """
 name = "drawn"
 version = "1.0.0"
 description = "d"
-protocols = ["2w1s1q"]
 [[dataset]]
 name = "tiny"
 source = "image_folder"
 folder = "tiny"
-suites = ["open"]
+{tasks}
 attributes = {{ {attributes} }}
 [dataset.options]
 title = "t"
@@ -49,11 +49,13 @@ redistribution = "features"
 RECIPES = (
     'titles = "given+textblob", pixels = "pixels", blip = "blip@blip+textblob", style = "given"'
 )
+OPEN = 'suites = ["open"]\nprotocols = ["2w1s1q"]'
+LISTED = 'texts = "texts.csv"\nattributes = "attributes.csv"\n'
 
 
-def _spec(folder: Path, attributes: str) -> Any:
+def _spec(folder: Path, attributes: str, tasks: str = OPEN, more: str = "") -> Any:
     path = folder / "spec.toml"
-    path.write_text(SPEC.format(attributes=attributes))
+    path.write_text(SPEC.format(attributes=attributes, tasks=tasks) + more)
     return read_spec(path)
 
 
@@ -63,66 +65,60 @@ def raw(pictures: Path, tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/tiny").symlink_to(pictures)
     paths = tiny.images.column("path").to_pylist()
-    texts = {path: f"a red dog in class {path[6]}. cats" for path in paths}
-    monkeypatch.setattr(image_folder, "TEXTS", True, raising=False)
-    styles = {path: (path.rpartition(".")[2],) for path in paths}
+    came = {
+        "texts": {path: f"a red dog in class {path[6]}. cats" for path in paths},
+        "attributes": {path: (path.rpartition(".")[2],) for path in paths},
+    }
     read = image_folder.read
-    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("jpg", "png"), raising=False)
-    monkeypatch.setattr(
-        image_folder,
-        "read",
-        lambda *args, **named: replace(read(*args, **named), texts=texts, attributes=styles),
-    )
+    monkeypatch.setattr(image_folder, "TEXTS", True, raising=False)
+    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("JPG", "png", "gif"), raising=False)
+    monkeypatch.setattr(image_folder, "read", lambda *at, **how: replace(read(*at, **how), **came))
     return tmp_path / "raw"
 
 
-@pytest.fixture
-def built(raw: Path, captioners: Path, tmp_path: Path) -> Release:
+def test_a_release_holds_them(raw: Path, captioners: Path, tmp_path: Path) -> None:
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
-    settings = Settings(weights=captioners, threads=1, workers=0)
-    build_release(_spec(tmp_path, RECIPES), tmp_path / "release", raw=raw, settings=settings)
-    return load_release(tmp_path / "release")
-
-
-def test_a_release_holds_them(built: Release, tmp_path: Path) -> None:
+    settings, folder = Settings(weights=captioners, threads=1, workers=0), tmp_path / "release"
+    build_release(_spec(tmp_path, RECIPES), folder, raw=raw, settings=settings)
+    built = load_release(folder)
     assert built.attribute_sets == ("titles", "pixels", "blip", "style")
     assert built.datasets_with("attributes", "blip") == ("tiny",)
-    titles = built.attributes("tiny", "titles")
+    titles, style = (built.attributes("tiny", name) for name in ("titles", "style"))
     assert titles.schema.equals(schemas.ATTRIBUTES)
-    assert titles.column("text")[0].as_py() == "a red dog in class 0. cats"
     assert titles.column("attributes")[0].as_py() == ["cat", "dog", "red"]  # class_0 is the class
-    style = built.attributes("tiny", "style")
     assert set(style.column("attributes").combine_chunks().flatten().to_pylist()) == {"png", "jpg"}
-    assert style.column("text")[0].as_py() == "a red dog in class 0. cats"
+    for table in (titles, style):
+        assert table.column("text")[0].as_py() == "a red dog in class 0. cats"
     assert built.attributes("tiny", "pixels").column("text").null_count == 24
     about = {t.name: t.provenance for t in built.manifest.tables if t.kind == "attributes"}
     assert about["blip"]["recipe"] == "blip@blip+textblob"
     assert about["blip"]["texts"]["generation"]["num_beams"] == 3
     assert about["blip"]["words"]["tagger"] == "textblob"
     assert about["pixels"]["definitions"] == 1
-    assert "attributes `titles`: tiny" in (tmp_path / "release/README.md").read_text()
+    assert "attributes `titles`: tiny" in (folder / "README.md").read_text()
     with pytest.raises(UnknownNameError, match="did you mean 'titles'"):
         built.attributes("tiny", "title")
-    assert not list((tmp_path / "release").glob(".*"))
-    assert verify(tmp_path / "release").problems == ()
+    assert not list(folder.glob(".*"))
+    assert verify(folder).problems == ()
 
 
 def test_tasks_of_a_tagger_that_errs(raw: Path, tmp_path: Path) -> None:
     """Tasks follow what the tagger finds, and are verified and drawn again with it."""
     recipes = 'true = "given", erring = "given~miss=0.4,invent=0.4,seed=1"'
-    path, folder = tmp_path / "spec.toml", tmp_path / "release"
-    text = SPEC.format(attributes=recipes)
-    path.write_text(
-        text.replace(
-            "suites", 'tasks = { closed = 20 }\ntask_sets = ["ladder_erring-2w1s2q"]\nsuites'
-        )
-    )
-    build_release(read_spec(path), folder, raw=raw)
+    tasks = 'suites = []\ntask_sets = ["ladder_erring-2w1s2q"]\ntasks = { closed = 20 }'
+    folder = tmp_path / "release"
+    build_release(_spec(tmp_path, recipes, tasks), folder, raw=raw)
     assert verify(folder).problems == ()
     release = load_release(folder)
     (about,) = (t.provenance for t in release.manifest.tables if t.name == "erring")
     assert about["recipe"] == "given~miss=0.4,invent=0.4,seed=1"
-    true = release.attributes("tiny", "true").column("attributes").to_pylist()
+    assert about["errors"] == {"miss": 0.4, "invent": 0.4, "seed": 1}
+    true, found = (
+        release.attributes("tiny", name).column("attributes").to_pylist()
+        for name in ("true", "erring")
+    )
+    paths = release.images("tiny").column("path").to_pylist()
+    assert found == TaggerErrors(0.4, 0.4, 1)(true, paths, ("jpg", "png", "gif"))
     tasks = release.task_set("tiny", "intra_erring-2w1s2q")
     words = release.task_table(tasks.info)["attributes"].to_pylist()
     of_queries = [
@@ -140,10 +136,8 @@ def test_verify_finds_what_is_wrong(raw: Path, tmp_path: Path) -> None:
     path = folder / "attributes/pixels/tiny.parquet"
     table = pq.read_table(path)
     lists = [["b", "a"], *table.column("attributes").to_pylist()[1:]]
-    pq.write_table(
-        table.set_column(2, schemas.ATTRIBUTES.field(2), [pa.array(lists, pa.list_(pa.string()))]),
-        path,
-    )
+    unsorted = pa.array(lists, pa.list_(pa.string()))
+    pq.write_table(table.set_column(2, schemas.ATTRIBUTES.field(2), [unsorted]), path)
     problems = [p.what for p in verify(folder).problems if p.path.startswith("attributes")]
     assert any("not sorted, or twice with one image: images 0" in what for what in problems)
     with pytest.raises(CorruptReleaseError):
@@ -188,27 +182,24 @@ def test_a_stopped_build_goes_on(
     ],
 )
 def test_specifications_that_are_refused(attributes: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=said) as error:
+    with pytest.raises(SpecError, match=rf"{said}(.|\n)*data set 1"):
         _spec(tmp_path, attributes)
-    assert "data set 1" in str(error.value)
 
 
 def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path: Path) -> None:
     spec = _spec(tmp_path, "")
-    assert spec.datasets[0].attributes == {}
     said = to_builtins(spec)
     for later in ("attributes", "task_sets", "drawn", "queries", "pictures", "methods_of", "test"):
         del said["datasets"][0][later]
     text = json.dumps([said, SAMPLER_VERSION], sort_keys=True)
     assert spec.digest == hashlib.sha256(text.encode()).hexdigest()
-    assert spec.digest != _spec(tmp_path, 'a = "pixels"').digest
-    assert _spec(tmp_path, 'b = "pixels"').digest != _spec(tmp_path, 'a = "pixels"').digest
+    others = [_spec(tmp_path, text).digest for text in ('a = "pixels"', 'b = "pixels"')]
+    assert len({spec.digest, *others}) == 3
 
 
 def test_the_writer_refuses_what_is_no_table_of_attributes(tmp_path: Path) -> None:
     writer = ReleaseWriter(tmp_path / "r", "r", "1.0.0", "d")
-    about = About("t", "h", "l", "c")
-    writer.add_dataset("cats", about, ["a"], [2])
+    writer.add_dataset("cats", About("t", "h", "l", "c"), ["a"], [2])
     table = attributes_table([["a"], []])
     with pytest.raises(SpecError, match="'a-b' cannot be the name"):
         writer.add_attributes("cats", "a-b", table, {})
@@ -221,30 +212,31 @@ def test_the_command(raw: Path, captioners: Path, tmp_path: Path) -> None:
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     _spec(tmp_path, "")
     out = tmp_path / "blip.parquet"
-    common = ["attributes", "tiny", "--spec", str(tmp_path / "spec.toml"), "--raw"]
-    common += [str(raw), "--recipe"]
-    said = CliRunner().invoke(main, [*common, "given"])
-    assert said.exit_code == 0, said.output
-    assert said.stdout == (
+
+    def said(recipe: str, *words: object, exit_code: int = 0) -> Any:
+        own = ["--spec", tmp_path / "spec.toml", "--raw", raw, "--recipe", recipe, *words]
+        result = CliRunner().invoke(main, ["attributes", "tiny", *map(str, own)])
+        assert result.exit_code == exit_code, result.output
+        return result
+
+    assert said("given").stdout == (
         "tiny: 4 classes, 24 images, 2 attributes; per class 2.00, of these spurious 2.00; "
         "per image 1.00, none for 0\n"
     )
-    given = ["--weights", str(captioners), "--threads", "1", "--workers", "0", "-o", str(out)]
-    said = CliRunner().invoke(main, [*common, "blip@blip+textblob", *given])
-    assert said.exit_code == 0, said.output
-    assert "texts by blip@blip\nwords by textblob\nwrote " in said.stderr
+    words = ["--weights", captioners, "--threads", 1, "--workers", 0, "-o", out]
+    told = said("blip@blip+textblob", *words).stderr
+    assert "texts by blip@blip\nwords by textblob\nwrote " in told
     table = schemas.check(pq.read_table(out), schemas.ATTRIBUTES, "out")
     assert table.num_rows == 24
     assert sorted(p.name for p in tmp_path.iterdir()) == ["blip.parquet", "raw", "spec.toml"]
-    said = CliRunner().invoke(main, [*common, "pixels", "--dtype", "bf16"])
-    assert said.exit_code == 2
-    assert "captions are computed in fp32" in said.stderr
+    refused = said("pixels", "--dtype", "bf16", exit_code=2)
+    assert "captions are computed in fp32" in refused.stderr
 
 
 def test_attributes_that_a_folder_lists(pictures: Path, tmp_path: Path) -> None:
     """Objects by `texts`, values by `attributes`: ladders, and counterfactual sets of own data."""
-    shutil.copytree(pictures, tmp_path / "raw/tiny")
-    raw = tmp_path / "raw/tiny"
+    raw, folder = tmp_path / "raw/tiny", tmp_path / "release"
+    shutil.copytree(pictures, raw)
     paths = sorted(path.relative_to(raw).as_posix() for path in raw.rglob("*.*"))
     texts, attributes = "path,text\n", "path,attributes\n"
     for number, path in enumerate(paths):  # six of each class
@@ -252,26 +244,21 @@ def test_attributes_that_a_folder_lists(pictures: Path, tmp_path: Path) -> None:
         attributes += f"{path},{('Beach', 'forest; ')[number % 2]}\n"
     (raw / "texts.csv").write_text(texts)
     (raw / "attributes.csv").write_text(attributes)
-    text = SPEC.format(attributes='bg = "given", err = "given~miss=1", beach = "given:beach"')
-    text = text.replace(
-        'suites = ["open"]',
-        'suites = []\ntask_sets = ["counterfactual_bg-3w1s2q"]\ntasks = { closed = 5 }',
-    ).replace('protocols = ["2w1s1q"]\n', "")
-    (tmp_path / "spec.toml").write_text(
-        text + 'texts = "texts.csv"\nattributes = "attributes.csv"\n'
+    recipes = 'bg = "given", err = "given~miss=1", beach = "given:beach"'
+    tasks = 'suites = []\ntask_sets = ["counterfactual_bg-3w1s2q"]\ntasks = { closed = 5 }'
+    spec = _spec(tmp_path, recipes, tasks, LISTED)
+    build_release(spec, folder, raw=tmp_path / "raw")
+    release = load_release(folder)
+    given, erring, beach = (
+        release.attributes("tiny", name).to_pylist() for name in ("bg", "err", "beach")
     )
-    spec = read_spec(tmp_path / "spec.toml")
-    build_release(spec, tmp_path / "release", raw=tmp_path / "raw")
-    release = load_release(tmp_path / "release")
-    given = release.attributes("tiny", "bg").to_pylist()
     assert [row["attributes"] for row in given[:3]] == [["beach"], ["forest"], ["beach"]]
     assert [row["text"] for row in given[:3]] == ["object 0", "object 0", "object 1"]
-    assert not any(row["attributes"] for row in release.attributes("tiny", "err").to_pylist())
-    values = {row["attributes"][0] for row in release.attributes("tiny", "beach").to_pylist()}
-    assert values == {"beach", "not beach"}
+    assert not any(row["attributes"] for row in erring)
+    assert {row["attributes"][0] for row in beach} == {"beach", "not beach"}
     same, other = (release.task_set("tiny", f"{of}_bg-3w1s2q") for of in ("same", "other"))
     assert not (same.query == other.query).any()
-    assert not verify(tmp_path / "release", raw=tmp_path / "raw").problems
+    assert not verify(folder, raw=tmp_path / "raw").problems
     for lines, said in (
         (f"{paths[0]},nan\n", r"no attributes \(let it end after the comma"),
         ("".join(f"{path},\n" for path in paths), "lists no image"),

@@ -1,39 +1,48 @@
-"""Small models of open_clip and timm with random weights, saved, loaded by path and from a Hub."""
+"""Small models of open_clip and timm, saved and loaded; preprocessing beside the libraries'."""
 
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from tiny_features import features_of_pictures
 
-from benchmark_spec.errors import BackboneError, UnknownNameError
+from benchmark_spec.errors import BackboneError, FSLBenchError, UnknownNameError
+from builders.features import checkpoints
+from builders.features.backbone import TOLERANCE, Preprocessing
 from builders.features.backbones import PAPER, load_backbone
+from builders.features.packaged import MOBILENET_V2, efficientnet_lite
 from fslbench_data.files import sha256_of
 
-timm = pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
-open_clip = pytest.importorskip("open_clip", reason="needs open_clip, of the extra `builders`")
+for package in ("torch", "PIL", "safetensors", "open_clip", "timm", "torchvision"):
+    pytest.importorskip(package, reason=f"needs {package}, of the extra `builders`")
+import open_clip  # noqa: E402
+import timm  # noqa: E402
+import torch  # noqa: E402
+from open_clip import transform  # noqa: E402
+from PIL import Image  # noqa: E402
+from safetensors.torch import save_file  # noqa: E402
+from torchvision import models, transforms  # noqa: E402
+
+Saved = Callable[..., tuple[Any, Path]]
+
 VISION = {"image_size": 32, "layers": 1, "width": 32, "patch_size": 8, "head_width": 16}
+RESNET = {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None}
+TIMM = {"timm_model_name": "test_vit", "timm_model_pretrained": False, "image_size": 64}
 POOLED = {"attentional_pool": True, "attn_pooler_heads": 2, "output_tokens": True}
 TEXT = {"context_length": 4, "vocab_size": 20, "width": 16, "heads": 1, "layers": 1}
 CLIP = {"embed_dim": 24, "vision_cfg": VISION, "text_cfg": TEXT}
 CONFIGS = {
     "little-clip": CLIP,
     "little-custom": {**CLIP, "custom_text": True},
-    "little-resnet": {
-        **CLIP,
-        "vision_cfg": {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None},
-    },
-    "little-timm": {
-        **CLIP,
-        "vision_cfg": {
-            "timm_model_name": "test_vit",
-            "timm_model_pretrained": False,
-            "timm_pool": "",
-            "timm_proj": "linear",
-            "image_size": 64,
-        },
-    },
+    "little-resnet": {**CLIP, "vision_cfg": RESNET},
+    "little-timm": {**CLIP, "vision_cfg": {**TIMM, "timm_pool": "", "timm_proj": "linear"}},
     "little-coca": {
         **CLIP,
         "vision_cfg": {**VISION, **POOLED},
@@ -42,6 +51,7 @@ CONFIGS = {
         "custom_text": True,
     },
 }
+MODELS = ["test_vit", "test_resnet", "test_convnext", "test_efficientnet"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,97 +62,106 @@ def _configs(tmp_path_factory: pytest.TempPathFactory) -> None:
         open_clip.add_model_config(path)
 
 
-def _write(state: Any, path: Path, torch: Any) -> None:
-    if path.suffix == ".safetensors":
-        pytest.importorskip("safetensors.torch").save_file(state, path)
-    else:
-        torch.save({"state_dict": state}, path)
-
-
 @pytest.fixture
-def saved_clip(tmp_path: Path, torch: Any) -> Any:
+def saved(tmp_path: Path) -> Saved:
     """Saves a model with random weights; gives it and the file."""
 
-    def save(name: str, file: str = "model.pt", **options: Any) -> tuple[Any, Path]:
-        torch.manual_seed(2)
-        model = open_clip.create_model(name, **options).eval()
+    def save(name: str, file: str = "model.safetensors", **options: Any) -> tuple[Any, Path]:
+        torch.manual_seed(1)
+        library = open_clip if name in CONFIGS else timm
+        model = library.create_model(name, **options).eval()
+        for module in model.modules():
+            if isinstance(module, torch.nn.BatchNorm2d):
+                module.running_mean.uniform_(-1, 1)
         path = tmp_path / file
-        _write(model.state_dict(), path, torch)
+        if path.suffix == ".safetensors":
+            save_file(model.state_dict(), path)
+        else:
+            torch.save({"state_dict": model.state_dict()}, path)
         return model, path
 
     return save
 
 
-def _expected_open_clip(model: Any, torch: Any, pictures: list[Any]) -> Any:
-    """What open_clip itself makes of the pictures."""
-    pil = pytest.importorskip("PIL.Image")
-    transform = pytest.importorskip("open_clip.transform")
-    config = transform.PreprocessCfg(**model.visual.preprocess_cfg)
-    how = transform.image_transform_v2(config, is_train=False)
-    with torch.no_grad():
-        batch = torch.stack([how(pil.fromarray(picture)) for picture in pictures])
+@pytest.fixture
+def serve(hub: Any) -> Callable[[str, str, Path], None]:
+    """Puts a file into a model repository of the Hub."""
+
+    def put(repo: str, name: str, path: Path) -> None:
+        hub.create_repo(repo, "model")
+        hub.commit(repo, {name: path.read_bytes()}, kind="model")
+
+    return put
+
+
+@torch.no_grad()
+def _by_library(model: Any, batch: Any) -> Any:
+    if hasattr(model, "visual"):
         return model.encode_image(batch, normalize=False)
+    return model.forward_head(model.forward_features(batch), pre_logits=True)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_features_are_open_clips(
-    name: str, saved_clip: Any, torch: Any, photographs: list[Any]
+def _expected(model: Any, pictures: list[Any]) -> Any:
+    """What the library itself makes of the pictures."""
+    if hasattr(model, "visual"):
+        config = transform.PreprocessCfg(**model.visual.preprocess_cfg)
+        how = transform.image_transform_v2(config, is_train=False)
+    else:
+        how = timm.data.create_transform(**timm.data.resolve_data_config(model=model))
+    return _by_library(model, torch.stack([how(Image.fromarray(picture)) for picture in pictures]))
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "options"),
+    [
+        *((name, "model.pt", {}) for name in CONFIGS),
+        *((name, "model.safetensors", {}) for name in MODELS),
+        *(("test_vit", "mine.pth", {"num_classes": classes}) for classes in (0, 7)),
+    ],
+)
+def test_features_are_the_librarys(
+    name: str, file: str, options: dict[str, Any], saved: Saved, photographs: list[Any]
 ) -> None:
-    model, path = saved_clip(name)
-    backbone = load_backbone(f"open_clip:{name}/{path}")  # with two slashes
-    expected = _expected_open_clip(model, torch, photographs)
+    model, path = saved(name, file, **options)
+    start = f"open_clip:{name}/" if name in CONFIGS else f"timm:{name}@"
+    backbone = load_backbone(f"{start}{path}")  # of open_clip with two slashes
+    expected = _expected(model, photographs)
     found = features_of_pictures(backbone, photographs)
     if name == "little-coca":  # whose encode_image always normalises
         found = torch.nn.functional.normalize(found, dim=-1)
         expected = torch.nn.functional.normalize(expected, dim=-1)
     torch.testing.assert_close(found, expected)
     assert backbone.dimensions == expected.shape[1]
-    assert backbone.name == f"open_clip:{name}/model.pt"
-    assert backbone.weights_sha256 == sha256_of(path)
-    assert backbone.parameters == sum(p.numel() for p in model.visual.parameters())
+    assert backbone.name == f"{start}{file}"  # where it lies is nobody's business
     assert str(path.parent) not in str(backbone.describe())
-    half = load_backbone(f"open_clip:{name}/model.pt", path.parent, dtype="bfloat16")
+    assert backbone.weights == {"file": file}
+    assert backbone.weights_sha256 == sha256_of(path)
+    network, left = (model.visual, 0) if name in CONFIGS else (model, model.get_classifier())
+    heads = sum(p.numel() for p in left.parameters()) if left else 0
+    assert backbone.parameters == sum(p.numel() for p in network.parameters()) - heads
+    half = load_backbone(f"{start}{file}", path.parent, dtype="bfloat16")
+    assert half.describe()["dtype"] == "bfloat16"
     cosine = torch.nn.functional.cosine_similarity(features_of_pictures(half, photographs), found)
     assert cosine.min() > 0.99
 
 
 def test_a_tag_brings_its_preprocessing_and_its_activation(
-    saved_clip: Any,
-    serve: Any,
-    hub: Any,
-    torch: Any,
-    photographs: list[Any],
-    monkeypatch: pytest.MonkeyPatch,
+    saved: Saved, serve: Any, hub: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Weights trained with QuickGELU must get it: `ViT-B-16/openai` are of that kind."""
-    model, path = saved_clip("little-clip", "open_clip_model.safetensors", force_quick_gelu=True)
-    serve("org/little", "open_clip_model.safetensors", path)
-    tag = {
-        "hf_hub": "org/little/",
-        "mean": (0.5, 0.25, 0.125),
-        "std": (0.25, 0.5, 1.0),
-        "interpolation": "bilinear",
-        "resize_mode": "squash",
-        "quick_gelu": True,
-    }
-    pretrained = pytest.importorskip("open_clip.pretrained")
-    monkeypatch.setitem(pretrained._PRETRAINED, "little-clip", {"best": tag})
+    model, path = saved("little-clip", "open_clip_model.safetensors", force_quick_gelu=True)
+    serve("org/little", path.name, path)
+    mean, std = (0.5, 0.25, 0.125), (0.25, 0.5, 1.0)
+    tag = {"hf_hub": "org/little/", "mean": mean, "std": std, "quick_gelu": True}
+    tag |= {"interpolation": "bilinear", "resize_mode": "squash"}
+    monkeypatch.setitem(open_clip.pretrained._PRETRAINED, "little-clip", {"best": tag})
     backbone = load_backbone("open_clip:little-clip/best")
     how = backbone.preprocessing
-    assert (how.mean, how.std, how.interpolation, how.side) == (
-        (0.5, 0.25, 0.125),
-        (0.25, 0.5, 1.0),
-        "bilinear",
-        "both",
-    )
+    assert (how.mean, how.std, how.interpolation, how.side) == (mean, std, "bilinear", "both")
     batch = torch.rand(2, 3, 32, 32)
-    with torch.no_grad():
-        torch.testing.assert_close(backbone.features(batch), model.encode_image(batch))
-    assert backbone.weights == {
-        "hub": "org/little",
-        "file": "open_clip_model.safetensors",
-        "revision": hub.sha("org/little", kind="model"),
-    }
+    torch.testing.assert_close(backbone.features(batch), _by_library(model, batch))
+    revision = hub.sha("org/little", kind="model")
+    assert backbone.weights == {"hub": "org/little", "file": path.name, "revision": revision}
     assert backbone.weights_sha256 == sha256_of(path)
     # a tag of one file, whose safe twin is preferred
     tag["hf_hub"] = "org/little/open_clip_pytorch_model.bin"
@@ -153,32 +172,66 @@ def test_a_tag_brings_its_preprocessing_and_its_activation(
     assert caught.value.expected == "pytorch_model.safetensors or pytorch_model.bin"
 
 
-def test_the_papers_preprocessing_by_open_clip(saved_clip: Any, torch: Any) -> None:
-    _, path = saved_clip("little-clip")
-    backbone = load_backbone(f"open_clip:little-clip/{path}+paper")
-    assert backbone.preprocessing is PAPER
-    assert backbone.name == "open_clip:little-clip/model.pt+paper"
-    resized = open_clip.create_model(
-        "little-clip", pretrained=str(path), force_image_size=224
-    ).eval()
+def test_the_papers_preprocessing(saved: Saved) -> None:
+    """It is of 224 pixels, which a transformer of another size has to be made for."""
+    paths = {name: saved(name, f"{name}.safetensors")[1] for name in ("little-clip", *MODELS[:2])}
+    file, overlay = str(paths["little-clip"]), {"file": str(paths["test_vit"])}
+    clip = open_clip.create_model("little-clip", pretrained=file, force_image_size=224).eval()
+    vit = timm.create_model("test_vit", True, pretrained_cfg_overlay=overlay, img_size=224).eval()
     batch = torch.rand(2, 3, 224, 224)
-    with torch.no_grad():
-        torch.testing.assert_close(backbone.features(batch), resized.encode_image(batch))
+    for start, name, resized in (
+        ("open_clip:little-clip/", "little-clip", clip),
+        ("timm:test_vit@", "test_vit", vit),
+        ("timm:test_resnet@", "test_resnet", None),
+    ):
+        backbone = load_backbone(f"{start}{paths[name]}+paper")
+        assert backbone.preprocessing is PAPER
+        assert backbone.name == f"{start}{name}.safetensors+paper"
+        features = backbone.features(batch)
+        if resized is not None:
+            torch.testing.assert_close(features, _by_library(resized, batch))
 
 
-def test_what_is_no_checkpoint_of_open_clip(saved_clip: Any) -> None:
-    _, path = saved_clip("little-resnet")
-    with pytest.raises(BackboneError, match=r"cannot be made of model\.pt.*Missing key"):
-        load_backbone(f"open_clip:little-clip/{path}")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("open_clip:little-clip/little.pt", r"cannot be made of little\.pt.*Missing key"),
+        ("timm:test_vit@resnet.safetensors", r"cannot be made of resnet\.safet.*Missing key"),
+        ("timm:test_vit@broken.pth", r"cannot be made of broken\.pth"),
+        ("timm:test_vit@none.pth", r"there is no file none\.pth"),
+    ],
+)
+def test_what_is_no_checkpoint(name: str, said: str, saved: Saved, tmp_path: Path) -> None:
+    saved("little-resnet", "little.pt")
+    saved("test_resnet", "resnet.safetensors")
+    (tmp_path / "broken.pth").write_bytes(b"no checkpoint")
+    with pytest.raises(BackboneError, match=said):
+        load_backbone(name, tmp_path)
 
 
-def test_names_of_open_clip() -> None:
-    with pytest.raises(UnknownNameError, match=r"open_clip architecture 'ViT-B-17'; did you"):
-        load_backbone("open_clip:ViT-B-17/openai")
-    for wanted in ("opnai", "", "/no/such/file.pt"):
-        with pytest.raises(UnknownNameError, match=r"one of openai, laion400m_e31") as caught:
-            load_backbone(f"open_clip:ViT-B-16/{wanted}")
-        assert "open_clip:ViT-B-16/FILE" in caught.value.fix
+TAGS = r"one of openai, laion400m_e31(.|\n)*open_clip:ViT-B-16/FILE"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "error"),
+    [
+        ("open_clip:ViT-B-17/openai", "open_clip architecture 'ViT-B-17'; did", UnknownNameError),
+        ("open_clip:ViT-B-16/opnai", TAGS, UnknownNameError),
+        ("open_clip:ViT-B-16/", TAGS, UnknownNameError),
+        ("open_clip:ViT-B-16//no/such/file.pt", TAGS, UnknownNameError),
+        ("timm:resnet19", "unknown timm model 'resnet19'; did you mean", UnknownNameError),
+        ("timm:resnet18.a1_in2k", "weights of timm's resnet18 'a1_in2k'; did", UnknownNameError),
+        (
+            "timm:coatnet_0_224",
+            r"timm has no weights of coatnet_0_224(.|\n)*timm:coatnet_0_224@FILE",
+            BackboneError,
+        ),
+        ("timm:vit_base_patch16_224.dino", "there is no such repository", BackboneError),
+    ],
+)
+def test_names_that_are_none(name: str, said: str, error: type[FSLBenchError], hub: Any) -> None:
+    with pytest.raises(error, match=said):
+        load_backbone(name)
 
 
 def test_every_tag_is_on_the_hub() -> None:
@@ -187,120 +240,20 @@ def test_every_tag_is_on_the_hub() -> None:
         assert open_clip.get_pretrained_cfg(arch, tag)["hf_hub"].count("/") == 2
 
 
-MODELS = ["test_vit", "test_resnet", "test_convnext", "test_efficientnet"]
-
-
-@pytest.fixture
-def saved_timm(tmp_path: Path, torch: Any) -> Any:
-    """Saves a model with random weights; gives it and the file."""
-
-    def save(name: str, file: str = "model.safetensors", **options: Any) -> tuple[Any, Path]:
-        torch.manual_seed(1)
-        model = timm.create_model(name, **options).eval()
-        for module in model.modules():
-            if isinstance(module, torch.nn.BatchNorm2d):
-                module.running_mean.uniform_(-1, 1)
-        path = tmp_path / file
-        _write(model.state_dict(), path, torch)
-        return model, path
-
-    return save
-
-
-def _expected_timm(model: Any, torch: Any, pictures: list[Any]) -> Any:
-    """What timm itself makes of the pictures."""
-    pil = pytest.importorskip("PIL.Image")
-    data = pytest.importorskip("timm.data")
-    transform = data.create_transform(**data.resolve_data_config(model=model))
-    batch = torch.stack([transform(pil.fromarray(picture)) for picture in pictures])
-    with torch.no_grad():
-        return model.forward_head(model.forward_features(batch), pre_logits=True)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_features_are_timms(name: str, saved_timm: Any, torch: Any, photographs: list[Any]) -> None:
-    model, path = saved_timm(name)
-    backbone = load_backbone(f"timm:{name}@{path}")
-    expected = _expected_timm(model, torch, photographs)
-    torch.testing.assert_close(features_of_pictures(backbone, photographs), expected)
-    assert backbone.dimensions == expected.shape[1]
-    assert backbone.name == f"timm:{name}@model.safetensors"  # where it lies is nobody's business
-    assert backbone.weights == {"file": "model.safetensors"}
-    assert backbone.weights_sha256 == sha256_of(path)
-    heads = sum(p.numel() for p in model.get_classifier().parameters())
-    assert backbone.parameters == sum(p.numel() for p in model.parameters()) - heads
-    assert str(path.parent) not in str(backbone.describe())
-
-
-@pytest.mark.parametrize("classes", [0, 7])
-def test_a_checkpoint_may_have_another_head_or_none(
-    classes: int, saved_timm: Any, torch: Any, photographs: list[Any]
-) -> None:
-    model, path = saved_timm("test_vit", "mine.pth", num_classes=classes)
-    backbone = load_backbone("timm:test_vit@mine.pth", path.parent, dtype="bfloat16")
-    expected = _expected_timm(model, torch, photographs)
-    found = features_of_pictures(backbone, photographs)
-    torch.testing.assert_close(found, expected, rtol=0.05, atol=0.05)
-    assert backbone.describe()["dtype"] == "bfloat16"
-
-
-def test_the_papers_preprocessing_by_timm(saved_timm: Any, torch: Any) -> None:
-    """It is of 224 pixels, which a transformer of another size has to be made for."""
-    model, path = saved_timm("test_vit")
-    assert model.pretrained_cfg["input_size"] == (3, 160, 160)
-    backbone = load_backbone(f"timm:test_vit@{path}+paper")
-    assert backbone.name == "timm:test_vit@model.safetensors+paper"
-    assert backbone.preprocessing is PAPER
-    resized = timm.create_model(
-        "test_vit", pretrained=True, pretrained_cfg_overlay={"file": str(path)}, img_size=224
-    ).eval()
-    batch = torch.rand(2, 3, 224, 224)
-    with torch.no_grad():
-        expected = resized.forward_head(resized.forward_features(batch), pre_logits=True)
-    torch.testing.assert_close(backbone.features(batch), expected)
-    _, path = saved_timm("test_resnet")
-    assert load_backbone(f"timm:test_resnet@{path}+paper").features(batch).shape[0] == 2
-
-
-def test_what_is_no_checkpoint_of_timm(saved_timm: Any, tmp_path: Path) -> None:
-    _, path = saved_timm("test_resnet")
-    with pytest.raises(BackboneError, match=r"cannot be made of model\.safetensors.*Missing key"):
-        load_backbone(f"timm:test_vit@{path}")
-    (tmp_path / "broken.pth").write_bytes(b"no checkpoint")
-    with pytest.raises(BackboneError, match=r"cannot be made of broken\.pth"):
-        load_backbone("timm:test_vit@broken.pth", tmp_path)
-    with pytest.raises(BackboneError, match=r"there is no file none\.pth"):
-        load_backbone("timm:test_vit@none.pth", tmp_path)
-
-
-def test_names_of_timm(hub: Any) -> None:
-    with pytest.raises(UnknownNameError, match=r"unknown timm model 'resnet19'; did you mean"):
-        load_backbone("timm:resnet19")
-    with pytest.raises(UnknownNameError, match=r"weights of timm's resnet18 'a1_in2k'; did you"):
-        load_backbone("timm:resnet18.a1_in2k")
-    with pytest.raises(BackboneError, match="timm has no weights of coatnet_0_224") as caught:
-        load_backbone("timm:coatnet_0_224")
-    assert "timm:coatnet_0_224@FILE" in caught.value.fix
-
-
 @pytest.mark.parametrize("file", ["model.safetensors", "pytorch_model.bin"])
 def test_weights_of_the_hub(
-    file: str, saved_timm: Any, serve: Any, hub: Any, torch: Any, photographs: list[Any]
+    file: str, saved: Saved, serve: Any, hub: Any, photographs: list[Any]
 ) -> None:
-    model, path = saved_timm("test_vit", file)
-    serve("timm/test_vit.r160_in1k", file, path)
+    model, path = saved("test_vit", file)
+    repo, tag = "timm/test_vit.r160_in1k", "r160_in1k"
+    serve(repo, file, path)
+    weights = {"hub": repo, "file": file, "revision": hub.sha(repo, kind="model"), "tag": tag}
     for name in ("timm:test_vit", "timm:test_vit.r160_in1k"):
         backbone = load_backbone(name)
         assert backbone.name == name
         assert backbone.weights_sha256 == sha256_of(path)
-        assert backbone.weights == {
-            "hub": "timm/test_vit.r160_in1k",
-            "file": file,
-            "revision": hub.sha("timm/test_vit.r160_in1k", kind="model"),
-            "tag": "r160_in1k",
-            "licence": "apache-2.0",
-        }
-    expected = _expected_timm(model, torch, photographs)
+        assert backbone.weights == {**weights, "licence": "apache-2.0"}
+    expected = _expected(model, photographs)
     torch.testing.assert_close(features_of_pictures(backbone, photographs), expected)
     hub.requests.clear()
     with hub.offline():
@@ -309,12 +262,152 @@ def test_weights_of_the_hub(
 
 
 def test_without_a_connection_the_file_of_timm_is_named(hub: Any) -> None:
+    repo = "timm/vit_base_patch14_reg4_dinov2.lvd142m"
     with hub.offline(), pytest.raises(BackboneError, match="HF_HUB_OFFLINE") as caught:
         load_backbone("timm:vit_base_patch14_reg4_dinov2.lvd142m")
-    repo = "timm/vit_base_patch14_reg4_dinov2.lvd142m"
     assert repo in caught.value.where
     assert caught.value.expected == "model.safetensors or pytorch_model.bin"
     assert f"hf download {repo} model.safetensors" in caught.value.fix
     assert "timm:vit_base_patch14_reg4_dinov2.lvd142m@FILE" in caught.value.fix
-    with pytest.raises(BackboneError, match="there is no such repository"):
-        load_backbone("timm:vit_base_patch16_224.dino")
+
+
+OURS = {
+    "mobilenet_v2": MOBILENET_V2,
+    "efficientnet_lite0": efficientnet_lite(224),
+    "efficientnet_lite2": efficientnet_lite(260),
+    "paper": PAPER,
+}
+
+
+@pytest.fixture(scope="module")
+def pictures(photographs: list[Any]) -> list[Any]:
+    """Real ones, larger and smaller than what is wanted, tall and wide, and noise."""
+    palace, dahlia = photographs
+    noise = np.random.default_rng(0).integers(0, 2, (300, 500, 3), dtype=np.uint8) * np.uint8(255)
+    crops = [palace[:, 100:300], dahlia[200:280, 200:290], palace[300:341], dahlia[:256, :256]]
+    return [palace, dahlia, *(np.ascontiguousarray(crop) for crop in crops), noise]
+
+
+def _planes(picture: Any) -> Any:
+    return torch.from_numpy(picture).permute(2, 0, 1)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_torch_path_is_within_its_tolerance_of_the_reference(
+    name: str, pictures: list[Any]
+) -> None:
+    how = OURS[name]
+    expected = np.stack([how.reference(Image.fromarray(picture)) for picture in pictures])
+    found = how.batch([_planes(picture) for picture in pictures]).numpy()
+    assert found.shape == expected.shape == (len(pictures), 3, *how.crop)
+    assert found.dtype == expected.dtype == np.float32
+    level = how.white / 255 / np.array(how.std).reshape(3, 1, 1)
+    apart = np.abs(found - expected) / level
+    assert apart.max() < TOLERANCE + 1e-3
+    assert apart[:-1].max() < 1 + 1e-3  # without the noise
+    assert (apart[:-1] > 0.5).mean() < 0.002
+    together = how.batch(torch.stack([_planes(picture) for picture in pictures[:2]]))
+    assert_array_equal(together.numpy(), found[:2])
+
+
+@pytest.mark.parametrize("side", ["short", "long", "both"])
+@pytest.mark.parametrize("shape", [(30, 50), (50, 30), (7, 9), (200, 20)])
+def test_crops_and_borders(side: Any, shape: tuple[int, int]) -> None:
+    little = (0.5, 0.25, 0.125)
+    how = Preprocessing((20, 24), (22, 17), "bilinear", little, little, side, fill=(9, 8, 7))
+    picture = np.random.default_rng(1).integers(0, 256, (*shape, 3), dtype=np.uint8)
+    expected = how.reference(Image.fromarray(picture))
+    found = how.batch([_planes(picture)])[0].numpy()
+    assert expected.shape == (3, 22, 17)
+    assert np.abs(found - expected).max() < 1.01 / 255 / 0.125
+    border = (np.array([9, 8, 7]) / 255 - little) / little
+    if side == "long":
+        np.testing.assert_allclose(expected[:, 0, 0], border, rtol=1e-6)
+
+
+def test_efficientnet_lite_takes_grey_levels_less_127_over_128() -> None:
+    found = efficientnet_lite(224).reference(Image.new("RGB", (300, 300), (127, 255, 0)))
+    assert found[:, 0, 0].tolist() == [0.0, 1.0, -127 / 128]
+
+
+def test_it_is_torchvisions(pictures: list[Any]) -> None:
+    theirs = models.MobileNet_V2_Weights.IMAGENET1K_V1.transforms(antialias=True)
+    steps = [transforms.Resize([256, 256]), transforms.CenterCrop(224), transforms.ToTensor()]
+    paper = transforms.Compose([*steps, transforms.Normalize(PAPER.mean, PAPER.std)])
+    for picture in map(Image.fromarray, pictures):
+        assert_array_equal(MOBILENET_V2.reference(picture), theirs(picture).numpy())
+        assert_array_equal(PAPER.reference(picture), paper(picture).numpy())
+
+
+def test_it_is_timms_for_every_way_in_which_timm_resizes(pictures: list[Any]) -> None:
+    data = timm.data
+    ways: dict[Any, Any] = {}
+    for name in timm.list_models(pretrained=True):
+        config = data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(name).to_dict())
+        _, tall, wide = config["input_size"]
+        way = (config["crop_mode"], config["interpolation"], tall == wide, config["crop_pct"] == 1)
+        if way not in ways or tall < ways[way]["input_size"][1]:
+            ways[way] = config
+    assert {way[0] for way in ways} == {"center", "border", "squash"}
+    for config in ways.values():
+        theirs, ours = data.create_transform(**config), checkpoints.timm_preprocessing(config)
+        for picture in map(Image.fromarray, pictures[2:5]):
+            assert_array_equal(ours.reference(picture), theirs(picture).numpy(), str(config))
+
+
+def test_it_is_open_clips_for_every_tag(pictures: list[Any]) -> None:
+    keys = ("mean", "std", "interpolation", "resize_mode")
+    configs = {json.dumps({"size": 32, "fill_color": 5, "resize_mode": "longest"})}
+    for arch, tag in open_clip.list_pretrained():
+        config = open_clip.get_pretrained_cfg(arch, tag)
+        size = open_clip.get_model_config(arch)["vision_cfg"]["image_size"]
+        configs.add(json.dumps({"size": min(size, 240)} | {key: config[key] for key in keys}))
+    for text in configs:
+        config = transform.merge_preprocess_dict(transform.PreprocessCfg(), json.loads(text))
+        theirs = transform.image_transform_v2(transform.PreprocessCfg(**config), is_train=False)
+        ours = checkpoints.open_clip_preprocessing(config)
+        for picture in map(Image.fromarray, pictures[2:5]):
+            assert_array_equal(ours.reference(picture), theirs(picture).numpy(), text)
+
+
+KERNELS = """
+import numpy as np, torch
+from PIL import Image
+from builders.features.backbone import Preprocessing
+from builders.features.resizing import resize
+chance = np.random.default_rng(0)
+sizes = [(21, 30), (9, 40), (7, 9), (20, 24), (33, 21)]
+arrays = [chance.integers(0, 256, (*size, 3), dtype=np.uint8) for size in sizes]
+pictures = [torch.from_numpy(array).permute(2, 0, 1) for array in arrays]
+for kind in ("nearest", "bilinear", "bicubic"):
+    for shape, crop, side in (((12, 12), (10, 9), "short"), ((12, 14), (13, 15), "long")):
+        how = Preprocessing(shape, crop, kind, (0, 0, 0), (1, 1, 1), side, 255, (9, 8, 7))
+        shown = list(zip(arrays, pictures))
+        if kind == "nearest":  # only ever of pictures of the right size, which it leaves alone
+            shown = shown[3:4]
+            how = Preprocessing((20, 24), crop, kind, (0, 0, 0), (1, 1, 1), "both", 255, (9, 8, 7))
+        shown_arrays, tensors = zip(*shown)
+        resized = [how.resized(*picture.shape[1:]) for picture in tensors]
+        corners = [how._corner(*size) for size in resized]
+        found = resize(tensors, resized, corners, how.crop, kind, how.fill)
+        torch.testing.assert_close(found, how.batch(tensors), rtol=0, atol=1)
+        pillow = np.stack([how.reference(Image.fromarray(array)) for array in shown_arrays])
+        off = np.abs(found.numpy() - pillow)
+        print(kind, side, off.max(), (off > 0).mean())
+"""
+"""Triton's, run by its interpreter on the CPU, which is chosen where Triton is imported."""
+
+
+@pytest.mark.slow
+def test_the_kernels_of_a_gpu_resize_as_torch_and_pillow_do() -> None:
+    pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch for GPUs")
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", KERNELS], capture_output=True, text=True, env=environment
+    )
+    assert run.returncode == 0, run.stderr
+    for line in run.stdout.splitlines():
+        kind, _, most, share = line.split()
+        assert float(most) <= (0 if kind == "nearest" else 1), line
+        assert float(share) < 0.03, line
+    assert len(run.stdout.splitlines()) == 6

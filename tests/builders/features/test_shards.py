@@ -1,8 +1,7 @@
-"""Features written in shards, whatever they come in, and read by everybody."""
+"""Features written in shards, read by everybody; and projected, and rounded to int8 steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from tiny_features import feature_array
 from benchmark_spec.digest import content_digest, content_digest_of
 from benchmark_spec.errors import FSLBenchError, SpecError
 from builders.execution.steps import Step
+from builders.features.compress import base_of, pca_int8
 from builders.features.shards import cut, feature_table
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
@@ -24,7 +24,7 @@ from fslbench_data.release.release import Release, load_release
 
 Array = np.ndarray[Any, Any]
 
-ABOUT = About("t", "h", "l", "c")
+X = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float16)
 
 
 @pytest.fixture(autouse=True)
@@ -32,33 +32,24 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 8)
 
 
-def _half(n: int = 20, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal((n, 3)).astype(np.float16)
-
-
-X = _half()
-
-
 @pytest.mark.parametrize(
-    "pieces",
+    ("pieces", "sizes"),
     [
-        lambda: [X],
-        lambda: iter([X[:1], X[1:9], X[9:9], X[9:19], X[19:]]),
-        lambda: (X[i : i + 1] for i in range(20)),
+        ([X], [8, 8, 4]),
+        ([X[:1], X[1:9], X[9:9], X[9:19], X[19:]], [8, 8, 4]),
+        ([X[i : i + 1] for i in range(20)], [8, 8, 4]),
+        ([X[:16]], [8, 8]),
+        ([X[:5]], [5]),
     ],
 )
-def test_pieces_of_any_size_give_the_same_shards(pieces: Callable[[], Any]) -> None:
-    shards = list(cut(pieces(), 20, "x"))
-    assert [len(shard) for shard in shards] == [8, 8, 4]
-    assert content_digest_of(shards) == content_digest(feature_table(X))
-    assert np.array_equal(np.concatenate([feature_array(s) for s in shards]), X)
-    ids = [shard.column("image_id").to_pylist()[0] for shard in shards]
-    assert ids == [0, 8, 16]
-
-
-def test_images_that_fill_their_shards() -> None:
-    assert [len(s) for s in cut([X[:16]], 16, "x")] == [8, 8]
-    assert [len(s) for s in cut([X[:5]], 5, "x")] == [5]
+def test_pieces_of_any_size_give_the_same_shards(pieces: list[Array], sizes: list[int]) -> None:
+    images = sum(sizes)
+    shards = list(cut(iter(pieces), images, "x"))
+    assert [len(shard) for shard in shards] == sizes
+    assert content_digest_of(shards) == content_digest(feature_table(X[:images]))
+    assert np.array_equal(np.concatenate([feature_array(s) for s in shards]), X[:images])
+    ids = [image_id for shard in shards for image_id in shard.column("image_id").to_pylist()]
+    assert ids == list(range(images))
 
 
 def _with(at: tuple[int, int], value: float) -> Array:
@@ -88,7 +79,7 @@ def test_what_are_no_features_of_these_images(pieces: Any, what: str) -> None:
 
 def _writer(folder: Path) -> ReleaseWriter:
     writer = ReleaseWriter(folder, "small", "0.1.0", "x")
-    add = partial(writer.add_dataset, "one", ABOUT, ["a", "b"], [12, 8])
+    add = partial(writer.add_dataset, "one", About("t", "h", "l", "c"), ["a", "b"], [12, 8])
     writer.run([Step("classes/one", [], add)])
     return writer
 
@@ -128,12 +119,13 @@ def test_a_large_set_in_one_file_is_too(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 65_536)
     for large, nullable in ((8 * 2**20, True), (100, False)):
         monkeypatch.setattr("builders.execution.parquet.LARGE_FEATURES", large)
-        writer = _writer(tmp_path / str(large))
+        folder = tmp_path / str(large)
+        writer = _writer(folder)
         writer.add_features("one", "net", [X], {})
         writer.finish()
-        path = tmp_path / str(large) / "features/net/one-00000-of-00001.parquet"
-        assert pq.read_schema(path).field("feature").nullable is nullable
-        assert np.array_equal(load_release(tmp_path / str(large)).features("one", "net"), X)
+        schema = pq.read_schema(folder / "features/net/one-00000-of-00001.parquet")
+        assert schema.field("feature").nullable is nullable
+        assert np.array_equal(load_release(folder).features("one", "net"), X)
 
 
 def test_steps_are_written_as_what_they_stand_for(tmp_path: Path) -> None:
@@ -145,24 +137,21 @@ def test_steps_are_written_as_what_they_stand_for(tmp_path: Path) -> None:
     writer = _writer(tmp_path / "r")
     writer.add_features("one", "steps", iter([steps[:9], steps[9:]]), {"scale": scale})
     writer.add_features("one", "floats", [stand_for[:9], stand_for[9:]], {"scale": scale})
-    for wrong, about in (
-        (stand_for + np.float32(1e-6), f"are not -127 to 127 steps of {scale}"),
-        (stand_for * np.float32(1.5), "are not -127 to 127 steps"),
-        (np.full((20, 2), 128, np.float32) * np.float32(scale), "are not -127 to 127 steps"),
-    ):
-        with pytest.raises(SpecError, match=about):
+    too_many = np.full((20, 2), 128, np.float32) * np.float32(scale)
+    for wrong in (stand_for + np.float32(1e-6), stand_for * np.float32(1.5), too_many):
+        with pytest.raises(SpecError, match=f"are not -127 to 127 steps of {scale}"):
             writer.add_features("one", "wrong", [wrong], {"scale": scale})
     writer.finish()
     assert verify(tmp_path / "r").problems == ()
     release = load_release(tmp_path / "r")
+    digests = []
     for name in ("steps", "floats"):
         tables = [table for table in release.manifest.tables if table.name == name]
+        digests.append([table.digest for table in tables])
         stored = [pq.ParquetFile(tmp_path / "r" / table.path).read() for table in tables]
         assert np.array_equal(np.concatenate([feature_array(table) for table in stored]), stand_for)
         assert sum(table.bytes for table in tables) < steps.size + 3 * 2000
-    first, again = ([t.digest for t in release.manifest.tables if t.name == name]
-                    for name in ("steps", "floats"))  # fmt: skip
-    assert first == again
+    assert digests[0] == digests[1]
 
 
 @pytest.mark.parametrize("backbone", ["net", "net-pca4"])
@@ -189,3 +178,69 @@ def test_datasets_and_duckdb_read_what_the_client_reads(
     assert [row[0] for row in rows] == list(range(100))
     assert np.array_equal(np.array([row[1] for row in rows], np.float64), expected)
     assert len(pq.read_table(folder / f"features/{backbone}")) == 100  # one schema for all
+
+
+def _features(n: int = 300, d: int = 20, seed: int = 0) -> Array:
+    """Rectified, with most of their variance in few directions."""
+    rng = np.random.default_rng(seed)
+    found = rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) + 0.1 * rng.random((n, d))
+    return np.maximum(found + 1, 0).astype(np.float16)
+
+
+def _unit(x: Array) -> Array:
+    x = x.astype(np.float64)
+    return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
+
+
+def test_it_is_the_singular_value_decomposition() -> None:
+    x = _features()
+    values, scale, about = pca_int8(x, 6)
+    assert (values.shape, values.dtype) == ((300, 6), np.int8)
+    u, s, vt = np.linalg.svd(_unit(x), full_matrices=False)
+    signs = np.sign(vt[np.arange(6), np.abs(vt[:6]).argmax(axis=1)])
+    expected = (u * s)[:, :6] * signs
+    assert np.abs(values * scale - expected).max() <= scale / 2 + 1e-9
+    assert np.abs(values).max() == 127
+    assert about["pca"]["kept"] == pytest.approx((s[:6] ** 2).sum() / (s**2).sum(), abs=1e-4)
+    assert (about["scale"], about["dtype"], about["pca"]["from"]) == (scale, "float32", 20)
+    assert float(np.float32(scale)) == scale
+
+
+def test_blocks_and_scaled_images_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = _features()
+    values, scale, _ = pca_int8(x, 6)
+    longer = (x.astype(np.float32) * np.float32(4)).astype(np.float16)
+    assert np.array_equal(pca_int8(longer, 6)[0], values)
+    monkeypatch.setattr("builders.features.compress._ROWS", 64)
+    found, other, _ = pca_int8(x, 6)
+    assert np.array_equal(found, values)
+    assert other == scale
+
+
+@pytest.mark.parametrize(
+    ("features", "what"),
+    [
+        (_features(n=300, d=5), "at most 5"),
+        (_features(n=4), "at most 4"),
+        (np.zeros((0, 20)), "at most 0"),
+        (np.zeros((30, 20)), "all zero"),
+    ],
+)
+def test_what_cannot_be_projected(features: Array, what: str) -> None:
+    with pytest.raises(SpecError, match=what):
+        pca_int8(features, 6)
+
+
+def test_directions_without_any_image_are_zero() -> None:
+    x = np.zeros((30, 8), np.float16)
+    x[:, :2] = np.random.default_rng(0).random((30, 2))
+    values, _, about = pca_int8(x, 5)
+    assert not values[:, 2:].any()
+    assert about["pca"]["kept"] == 1.0
+
+
+def test_names() -> None:
+    assert base_of("efficientnet_lite0-pca128") == ("efficientnet_lite0", 128)
+    assert base_of("timm:vit_base-pca64") == ("timm:vit_base", 64)
+    for name in ("efficientnet_lite0", "x-pca", "x-pca0", "x-pca128b", "-pca128"):
+        assert base_of(name) == (name, None)

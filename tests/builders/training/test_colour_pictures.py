@@ -10,35 +10,25 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from pages import blocks
+from PIL import Image, ImageColor
 
 import fslbench_data as fb
 from builders.cli import main as build
 from fslbench_data.cli import main as score
 
-pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
-Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-ImageDraw = pytest.importorskip("PIL.ImageDraw", reason="needs Pillow, of the extra `builders`")
 
 PAGE = Path(__file__).parents[3] / "docs/training.md"
 COLOURS = ("red", "green", "blue", "yellow")
 PARTS = {"train": 5, "val": 3, "test": 4}
-LOOKS = [(sides, lines) for lines in (0, 2, 4) for sides in (0, 3, 4, 6)]
-"""Corners of a class's polygon (0: an ellipse), and how many lines cross the picture."""
 
 
 def _picture(rng: np.random.Generator, number: int, colour: str, ground: str) -> Image.Image:
-    sides, lines = LOOKS[5 * number % 12]  # so that each part has some of all
-    picture = Image.new("RGB", (48, 42), ground)
-    draw = ImageDraw.Draw(picture)
-    x, y, size = (int(rng.integers(*ends)) for ends in ((20, 28), (18, 24), (10, 16)))
-    if sides:
-        draw.regular_polygon((x, y, size), sides, int(rng.integers(0, 20)), fill=colour)
-    else:
-        draw.ellipse((x - size, y - size // 2, x + size, y + size // 2), fill=colour)
-    for line in range(lines):
-        draw.line((0, 5 + 9 * line, 48, 5 + 9 * line), fill="black", width=2)
-    noisy = np.asarray(picture) + rng.normal(0, 12, (42, 48, 3))
+    """Stripes of the class's direction and width, in the picture's colours."""
+    y, x = np.mgrid[:42, :48] + rng.integers(0, 20)
+    striped = (x, y, x + y)[number % 3] // (3 + number // 3 * 2) % 2 == 0
+    levels = np.where(striped[..., None], ImageColor.getrgb(colour), ImageColor.getrgb(ground))
+    noisy = levels + rng.normal(0, 12, levels.shape)
     return Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))
 
 

@@ -1,30 +1,33 @@
 """A training: repeatable, gone on with where it was killed, never begun as something else."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from msgspec import structs
+from PIL import Image
+from small_runs import stopped_at
 
-from benchmark_spec.errors import BackboneError, SpecError, UnknownNameError
+from benchmark_spec.errors import BackboneError, SpecError
 from benchmark_spec.protocol import Protocol
-
-torch = pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
-
-from builders.training import run  # noqa: E402
-from builders.training.building import build_method  # noqa: E402
-from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS  # noqa: E402
-from builders.training.images import TrainingImages  # noqa: E402
-from builders.training.settings import (  # noqa: E402
+from builders.training import run
+from builders.training.building import build_method
+from builders.training.folder import ABOUT, CHECKPOINT, CURVE
+from builders.training.images import Inputs, TrainingImages, levels_of
+from builders.training.settings import (
+    AugmentationSettings,
     DataSettings,
     NetworkSettings,
     RunSettings,
     TrainingSettings,
     ValidationSettings,
 )
-from builders.training.trained import load_trained  # noqa: E402
+from builders.training.trained import load_trained
 
 SIDE = 12
 TASK = Protocol(3, 1, 4)
@@ -35,6 +38,10 @@ SETTINGS = RunSettings(
     training=TrainingSettings(str(TASK), steps=12),
     validation=ValidationSettings(str(TASK), tasks=5, every=4),
 )
+
+
+def _trained_by(**changes: Any) -> RunSettings:
+    return structs.replace(SETTINGS, training=structs.replace(SETTINGS.training, **changes))
 
 
 @pytest.fixture(scope="module")
@@ -54,60 +61,46 @@ def finished(images: TrainingImages, tmp_path_factory: pytest.TempPathFactory) -
     return folder
 
 
+def _files(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name[0] != "."}
+
+
 def _digest(folder: Path) -> str:
     return str(json.loads((folder / ABOUT).read_text())["weights_sha256"])
 
 
 def test_the_same_again(finished: Path, images: TrainingImages, tmp_path: Path) -> None:
     assert run.train(SETTINGS, images, images, tmp_path / "again") == _digest(finished)
-    curve = (finished / CURVE).read_text()
-    assert (tmp_path / "again" / CURVE).read_text() == curve
-    assert [line.split(",")[0] for line in curve.splitlines()] == ["step", "4", "8", "12"]
+    assert _files(tmp_path / "again") == _files(finished)
+    rows = (finished / CURVE).read_text().splitlines()
+    assert [line.split(",")[0] for line in rows] == ["step", "4", "8", "12"]
     other = structs.replace(SETTINGS, seed=1)
     assert run.train(other, images, images, tmp_path / "other") != _digest(finished)
+    assert run.train(SETTINGS, images, images, tmp_path / "again") == _digest(finished)
+    with pytest.raises(SpecError, match="begun with other images"):
+        run.train(SETTINGS, replace(images, digest="other"), images, tmp_path / "again")
+    assert _files(tmp_path / "again") == _files(finished)
 
 
 @pytest.mark.parametrize("killed_at", [1, 4, 7, 11])
 def test_killed_and_gone_on_with(
-    killed_at: int,
-    finished: Path,
-    images: TrainingImages,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    killed_at: int, finished: Path, images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "SECONDS", 0)
-    step = run._step
-
-    def die(*arguments: object) -> float:
-        if arguments[-1] == killed_at:
-            raise KeyboardInterrupt
-        return step(*arguments)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run, "_step", die)
-        with pytest.raises(KeyboardInterrupt):
-            run.train(SETTINGS, images, images, tmp_path / "r")
+    with pytest.raises(KeyboardInterrupt), stopped_at(killed_at):
+        run.train(SETTINGS, images, images, tmp_path)
     with pytest.raises(BackboneError, match="no finished training"):
-        load_trained(tmp_path / "r")
+        load_trained(tmp_path)
     told: list[str] = []
-    assert run.train(SETTINGS, images, images, tmp_path / "r", told.append) == _digest(finished)
+    assert run.train(SETTINGS, images, images, tmp_path, told.append) == _digest(finished)
     assert told[0] == f"goes on after step {killed_at}"
-    assert (tmp_path / "r" / CURVE).read_text() == (finished / CURVE).read_text()
-    assert not (tmp_path / "r" / CHECKPOINT).exists()
-    assert (tmp_path / "r" / WEIGHTS).read_bytes() == (finished / WEIGHTS).read_bytes()
+    assert _files(tmp_path) == _files(finished)
+    assert CHECKPOINT not in _files(tmp_path)
 
 
-def test_a_folder_is_one_training_s(finished: Path, images: TrainingImages, tmp_path: Path) -> None:
-    before = {file.name: file.read_bytes() for file in finished.iterdir()}
-    assert run.train(SETTINGS, images, images, finished) == _digest(finished)
-    with pytest.raises(SpecError, match="begun with other settings"):
-        run.train(structs.replace(SETTINGS, seed=1), images, images, finished)
-    with pytest.raises(SpecError, match="begun with other images"):
-        run.train(SETTINGS, replace(images, digest="other"), images, finished)
-    assert before == {file.name: file.read_bytes() for file in finished.iterdir()}
-
-
-def test_the_weights_kept_are_the_best(finished: Path, images: TrainingImages) -> None:
+def test_the_weights_kept_are_the_best_and_answer_as_validated(
+    finished: Path, images: TrainingImages
+) -> None:
     """Those of the first of the highest accuracies, which validation finds again."""
     about = json.loads((finished / ABOUT).read_text())
     rows = [line.split(",") for line in (finished / CURVE).read_text().splitlines()[1:]]
@@ -116,20 +109,6 @@ def test_the_weights_kept_are_the_best(finished: Path, images: TrainingImages) -
     trained = load_trained(finished)
     assert run.accuracy(trained.method, SETTINGS, images, 5) == pytest.approx(about["accuracy"])
     assert trained.settings == SETTINGS
-
-
-def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
-    longer = TrainingSettings(str(TASK), steps=60, rate=0.01)
-    settings = structs.replace(
-        SETTINGS, training=longer, validation=ValidationSettings(str(TASK), 20, 20)
-    )
-    run.train(settings, images, images, tmp_path / "r")
-    new = run.accuracy(build_method(settings, 8), settings, images, 50)
-    assert run.accuracy(load_trained(tmp_path / "r").method, settings, images, 50) > new + 10
-
-
-def test_it_answers_as_it_was_validated(finished: Path, images: TrainingImages) -> None:
-    trained = load_trained(finished)
     chosen = images.pixels[images.starts[:3, None] + np.arange(5)]
     support, query = (part.astype(np.float32) for part in (chosen[:, :1], chosen[:, 1:]))
     answers = trained(support, query.reshape(12, 1, SIDE, SIDE), np.random.default_rng(1))
@@ -139,22 +118,25 @@ def test_it_answers_as_it_was_validated(finished: Path, images: TrainingImages) 
     assert answers.tolist() == scores.argmax(dim=1).tolist()
 
 
-def test_what_is_refused(images: TrainingImages, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="setting of ProtoNet"):
-        run.train(structs.replace(SETTINGS, settings={"rate": 1}), images, images, tmp_path / "b")
-    small = structs.replace(SETTINGS, training=TrainingSettings("3w3s6q", steps=2))
+def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
+    settings = structs.replace(
+        _trained_by(steps=60, rate=0.01), validation=ValidationSettings(str(TASK), 20, 20)
+    )
+    run.train(settings, images, images, tmp_path / "r")
+    new = run.accuracy(build_method(settings, 8), settings, images, 50)
+    assert run.accuracy(load_trained(tmp_path / "r").method, settings, images, 50) > new + 10
+
+
+def test_classes_that_are_too_small(images: TrainingImages, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"1 of \d classes have at least 9 images"):
-        run.train(small, images, images, tmp_path / "c")
+        run.train(_trained_by(episode="3w3s6q"), images, images, tmp_path)
 
 
 def test_a_step_s_gradient_is_clipped(images: TrainingImages, tmp_path: Path) -> None:
     """SGD without momentum moves weights by rate times the gradient, so by rate times clip."""
     moved = {}
     for clip in (0.0, 1e9, 0.01):
-        how = TrainingSettings(
-            str(TASK), steps=1, optimizer="sgd", rate=0.5, momentum=0.0, clip=clip
-        )
-        settings = structs.replace(SETTINGS, training=how)
+        settings = _trained_by(steps=1, optimizer="sgd", rate=0.5, momentum=0.0, clip=clip)
         run.train(settings, images, images, tmp_path / str(clip))
         new, trained = build_method(settings, 8), load_trained(tmp_path / str(clip)).method
         pairs = zip(trained.parameters(), new.parameters(), strict=True)
@@ -165,17 +147,75 @@ def test_a_step_s_gradient_is_clipped(images: TrainingImages, tmp_path: Path) ->
 
 def test_fields_of_other_versions(finished: Path, images: TrainingImages, tmp_path: Path) -> None:
     """A folder of before a field is as unless given; one of a later version is refused."""
-    for file in finished.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     about = json.loads((tmp_path / ABOUT).read_text())
     del about["settings"]["training"]["clip"]
     (tmp_path / ABOUT).write_text(json.dumps(about))
     assert run.train(SETTINGS, images, images, tmp_path) == about["weights_sha256"]
-    clipped = structs.replace(SETTINGS, training=structs.replace(SETTINGS.training, clip=1.0))
     with pytest.raises(SpecError, match=r"training.clip 0.0, now 1.0"):
-        run.train(clipped, images, images, tmp_path)
+        run.train(_trained_by(clip=1.0), images, images, tmp_path)
     about["settings"]["training"]["a_field"] = 5
     (tmp_path / ABOUT).write_text(json.dumps(about))
     for later in (load_trained, lambda at: run.train(SETTINGS, images, images, at)):
         with pytest.raises(SpecError, match="knows no a_field"):
             later(tmp_path)
+
+
+LEVELS = np.random.default_rng(0).integers(0, 256, (12, 20, 3), np.uint8)
+
+
+def test_colours_are_refused_where_no_channels_are_said() -> None:
+    with pytest.raises(SpecError, match="a has colours"):
+        levels_of(Image.fromarray(LEVELS), DataSettings("none", 12, fit="squeeze"), "a")
+
+
+def test_a_random_crop_is_a_part_of_the_padded_picture() -> None:
+    data = DataSettings("none", 12, channels=3)
+    levels = np.repeat(LEVELS[None, :, :12].transpose(0, 3, 1, 2), 8, axis=0)
+    how = AugmentationSettings(crop="random", padding=2, flip=0.5)
+    state = torch.get_rng_state()
+    made = Inputs(data, how).changed(levels, np.random.default_rng(3)).numpy()
+    assert torch.equal(state, torch.get_rng_state())  # which methods draw from
+    again = Inputs(data, how).changed(levels, np.random.default_rng(3)).numpy()
+    assert (made == again).all()
+    padded = np.pad(levels[0], ((0, 0), (2, 2), (2, 2))) / np.float32(255)
+    windows = [padded[:, y : y + 12, x : x + 12] for y in range(5) for x in range(5)]
+    parts = [*windows, *(window[..., ::-1] for window in windows)]
+    places = [[i for i, part in enumerate(parts) if (part == one).all()] for one in made]
+    assert all(len(place) == 1 for place in places)
+    assert {place[0] >= 25 for place in places} == {True, False}
+    assert len({place[0] for place in places}) > 3
+
+
+def test_other_changes() -> None:
+    data = DataSettings("none", 10, channels=3, resize=12)
+    levels = np.repeat(LEVELS[None, :, :12].transpose(0, 3, 1, 2), 3, axis=0)
+    plain = Inputs(data).plain(levels)
+    jitter = AugmentationSettings(jitter=(0.4, 0.0, 0.0, 0.0))
+    factors = Inputs(data, jitter).changed(levels, np.random.default_rng(0)) / plain
+    dark = (plain > 0.1) & (plain < 0.7)  # where rounding and white do not matter
+    for factor, chosen in zip(factors, dark, strict=True):
+        assert 0.55 < factor[chosen].min() <= factor[chosen].max() < 1.45
+        assert factor[chosen].std() < 0.02
+    assert factors[0].median() != factors[1].median()
+    resized = AugmentationSettings(crop="resized", scale=(0.2, 0.5))
+    assert Inputs(data, resized).changed(levels, np.random.default_rng(0)).shape == plain.shape
+    none = Inputs(data, AugmentationSettings()).changed(levels, np.random.default_rng(0))
+    assert torch.equal(none, plain)
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({"rate": 2.0}, [2, 1 + 0.5**0.5, 1, 1 - 0.5**0.5]),
+        ({"rate": 2.0, "schedule": "constant"}, [2, 2, 2]),
+        ({"schedule": "step", "step_size": 2, "gamma": 0.5}, [1, 1, 0.5, 0.5, 0.25]),
+        (
+            {"schedule": "multistep", "milestones": (1, 3), "gamma": 0.1, "warmup": 2},
+            [1 / 3, 2 / 3, 1, 0.1, 0.1, 0.01],
+        ),
+    ],
+)
+def test_rates_of_steps(how: dict[str, Any], expected: list[float]) -> None:
+    settings = TrainingSettings(**{"steps": len(expected), "rate": 1.0, **how})
+    np.testing.assert_allclose(list(run._rates(settings)), expected, atol=1e-12)

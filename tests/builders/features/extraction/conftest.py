@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 from tiny_features import TINY, read_pictures, write_checkpoint, write_pictures
 
-pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
-pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
+for package in ("torch", "timm"):
+    pytest.importorskip(package, reason=f"needs {package}, of the extra `builders`")
+from builders.features.extraction import Settings, extracted  # noqa: E402
 
 Extract = Callable[..., Any]
 
@@ -35,25 +37,20 @@ def tiny(pictures: Path) -> Any:
 
 
 @pytest.fixture(scope="session")
-def settings(weights: Path) -> Any:
+def settings(weights: Path) -> Settings:
     """Small blocks and batches, in this process alone."""
-    from builders.features import Settings
-
     return Settings(weights=weights, block=16, batch=8, threads=1, workers=0)
 
 
 @pytest.fixture(scope="session")
-def extract(weights: Path) -> Extract:
-    """Features (N, D) of a data set and their provenance, in small blocks."""
-    from builders.features import Settings
-    from builders.features.extraction import extracted
+def extract(settings: Settings) -> Extract:
+    """Features (N, D) of a data set and their provenance."""
 
     def run(
-        images: Any, folder: Path, progress: Any = None, **given: Any
+        images: Any, folder: Path, *progress: Any, **given: Any
     ) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
-        given = {"block": 16, "batch": 8, "threads": 1, "workers": 0, "weights": weights} | given
-        told = {} if progress is None else {"progress": progress}
-        with extracted(images, TINY, folder / "work", Settings(**given), **told) as (pieces, made):
+        how = replace(settings, **given)
+        with extracted(images, TINY, folder / "work", how, *progress) as (pieces, made):
             return np.concatenate(list(pieces)), made
 
     return run

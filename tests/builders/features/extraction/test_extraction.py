@@ -1,6 +1,10 @@
 """Extraction in blocks: the features of a plain loop, however it is decoded, stopped or damaged."""
 
-from collections.abc import Callable
+import io
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,60 +12,52 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from tiny_features import TINY, read_pictures, stop_after, write_pictures
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import EngineError, OutputError, SourceError, SpecError
-from builders.features import Settings
+from builders.execution.engine import reproducible
+from builders.features import Settings, extraction
 from builders.features.backbone import Backbone
 from builders.features.backbones import load_backbone
+from builders.features.decoding import Batch, Batches, Reader, ahead, grey_levels, is_plain_jpeg
 from builders.sources.checking import keeping_damaged
 
-Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
+Array = np.ndarray[Any, Any]
+Extract = Callable[..., tuple[Array, dict[str, Any]]]
 
 
-def test_they_are_those_of_a_plain_loop_over_reference_pictures(
-    tiny: Any, plain: np.ndarray[Any, Any], weights: Path
+def test_they_are_those_of_a_plain_loop_and_recorded(
+    tiny: Any, extract: Extract, tmp_path: Path, weights: Path
 ) -> None:
-    backbone = load_backbone(TINY, weights)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    expected = []
-    for block in range(0, 76, 16):
-        for first in range(block, min(block + 16, 76), 8):
+    before = torch.get_num_threads()
+    values, made = extract(tiny, tmp_path)
+    assert torch.get_num_threads() == before
+    backbone, expected = load_backbone(TINY, weights), []
+    with reproducible(1):
+        for first in range(0, 76, 8):
             ids = range(first, min(first + 8, 76))
             pixels = [backbone.preprocessing.reference(tiny.open(i)) for i in ids]
             batch = torch.from_numpy(np.stack(pixels))
             expected.append(backbone.features(batch).numpy().astype(np.float16))
-    torch.set_num_threads(threads)
-    assert plain.dtype == np.float16
-    assert plain.shape == (76, 64)
-    np.testing.assert_array_equal(plain, np.concatenate(expected))
-    assert len(np.unique(plain, axis=0)) == 76
+    assert values.dtype == np.float16
+    np.testing.assert_array_equal(values, np.concatenate(expected))
+    assert len(np.unique(values, axis=0)) == 76
+    assert (made["backbone"], made["dataset"]) == (TINY, "tiny")
+    assert (made["batch"], made["block"], made["threads"]) == (8, 16, 1)
+    assert (made["dtype"], made["stored"], made["device"]) == ("float32", "float16", "cpu")
+    assert made["packages"]["torch"] == torch.__version__.partition("+")[0]
+    assert (made["dimensions"], made["parameters"]) == (64, 306_240)
+    assert made["preprocessing"]["crop"] == [160, 160]
+    assert made["images"] == content_digest(tiny.images)
+    assert len(made["weights"]["sha256"]) == 64
+    assert made["processor"]
+    assert "left_out" not in made
 
 
-def test_what_is_recorded(tiny: Any, extract: Extract, tmp_path: Path) -> None:
-    before = torch.get_num_threads()
-    _, found = extract(tiny, tmp_path)
-    assert torch.get_num_threads() == before
-    assert (found["backbone"], found["dataset"]) == (TINY, "tiny")
-    assert (found["batch"], found["block"], found["threads"]) == (8, 16, 1)
-    assert (found["dtype"], found["stored"], found["device"]) == ("float32", "float16", "cpu")
-    assert found["packages"]["torch"] == torch.__version__.partition("+")[0]
-    assert (found["dimensions"], found["parameters"]) == (64, 306_240)
-    assert found["preprocessing"]["crop"] == [160, 160]
-    assert found["images"] == content_digest(tiny.images)
-    assert len(found["weights"]["sha256"]) == 64
-    assert found["processor"]
-    assert "left_out" not in found
-
-
-def test_a_batch_that_does_not_fit_is_halved_and_all_begun_again(
-    tiny: Any,
-    plain: np.ndarray[Any, Any],
-    extract: Extract,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_batch_that_does_not_fit_is_halved(
+    tiny: Any, plain: Array, extract: Extract, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[int] = []
     real = Backbone.features
@@ -96,8 +92,6 @@ def test_features_that_overflow_are_refused(
 def test_other_packages_or_processors_are_refused(
     tiny: Any, extract: Extract, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from builders.features import extraction
-
     real, calls = extraction.facts, []
 
     def facts(device: Any, backbone: str) -> dict[str, Any]:
@@ -110,9 +104,10 @@ def test_other_packages_or_processors_are_refused(
     assert calls == ["cpu"]
 
 
-def test_there_is_no_gpu_where_there_is_none(tiny: Any, extract: Extract, tmp_path: Path) -> None:
-    if torch.cuda.is_available():
-        pytest.skip("there is one")
+def test_there_is_no_gpu_where_there_is_none(
+    tiny: Any, extract: Extract, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(EngineError, match="torch sees no GPU"):
         extract(tiny, tmp_path, device="cuda")
 
@@ -123,45 +118,26 @@ def test_settings_that_make_no_sense(given: dict[str, int]) -> None:
         Settings(**given)
 
 
-@pytest.fixture
-def damaged(tmp_path: Path) -> Path:
-    """40 pictures in 4 classes, of which 13 is cut off and 25 is no picture."""
-    folder = write_pictures(tmp_path / "pictures", 10)
-    for path, data in (("class_1/0003.jpg", None), ("class_2/0005.jpg", b"not a picture")):
-        data = data or (folder / path).read_bytes()[:-200]
-        (folder / path).write_bytes(data)
-    return folder
-
-
-def _numbered(folder: Path) -> Any:
+def test_damaged_ones_that_are_skipped_are_zeros(extract: Extract, tmp_path: Path) -> None:
+    """Also by a run that goes on, unless it is not to skip any."""
+    pictures = write_pictures(tmp_path / "pictures", 10)
+    whole, _ = extract(read_pictures(pictures), tmp_path / "whole")
+    cut_off = pictures / "class_1/0003.jpg"
+    cut_off.write_bytes(cut_off.read_bytes()[:-200])
+    (pictures / "class_2/0005.jpg").write_bytes(b"not a picture")
     with keeping_damaged():
-        return read_pictures(folder)
-
-
-def test_damaged_ones_that_are_skipped_are_zeros_and_recorded_and_change_no_other(
-    damaged: Path, extract: Extract, tmp_path: Path
-) -> None:
-    found, provenance = extract(_numbered(damaged), tmp_path / "a", skip_corrupt=True, workers=2)
+        images = read_pictures(pictures)
+    for folder in ("a", "b"):
+        with pytest.raises(KeyboardInterrupt):
+            extract(images, tmp_path / folder, stop_after(1), skip_corrupt=True, workers=2)
+    found, provenance = extract(images, tmp_path / "a", skip_corrupt=True, workers=2)
     assert list(provenance["left_out"]) == ["13", "25"]
     assert "no image of a known format" in provenance["left_out"]["25"]
     assert not found[[13, 25]].any()
-    whole, _ = extract(read_pictures(write_pictures(tmp_path / "whole", 10)), tmp_path / "b")
     others = np.delete(np.arange(40), [13, 25])
     np.testing.assert_array_equal(found[others], whole[others])
-
-
-def test_what_was_skipped_is_remembered_by_a_resumed_run(
-    damaged: Path, extract: Extract, tmp_path: Path
-) -> None:
-    images = _numbered(damaged)
-    for folder in ("a", "b"):
-        with pytest.raises(KeyboardInterrupt):
-            extract(images, tmp_path / folder, stop_after(1), skip_corrupt=True)
-    found, provenance = extract(images, tmp_path / "a", skip_corrupt=True)
-    assert list(provenance["left_out"]) == ["13", "25"]
-    assert not found[13].any()
     with pytest.raises(SourceError, match=r"tiny: image 13 \(class_1/0003.jpg\) cannot be shown"):
-        extract(images, tmp_path / "b")  # which is not to skip any
+        extract(images, tmp_path / "b")
 
 
 def _blocks(folder: Path) -> list[Path]:
@@ -170,7 +146,7 @@ def _blocks(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_stopped_after_every_block_in_turn(
-    workers: int, tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
+    workers: int, tiny: Any, plain: Array, extract: Extract, tmp_path: Path
 ) -> None:
     for done in range(1, 5):
         with pytest.raises(KeyboardInterrupt):
@@ -186,21 +162,19 @@ def test_stopped_after_every_block_in_turn(
 
 
 def test_a_run_is_gone_on_with_by_none_but_its_own(
-    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
+    tiny: Any, plain: Array, extract: Extract, tmp_path: Path
 ) -> None:
     with pytest.raises(KeyboardInterrupt):
         extract(tiny, tmp_path, stop_after(2))
-    with pytest.raises(
-        OutputError, match="unfinished extraction of something else: they differ in batch\n"
-    ):
-        extract(tiny, tmp_path, batch=4)
-    with pytest.raises(OutputError, match="they differ in agreement, dtype"):
-        extract(tiny, tmp_path, dtype="bfloat16")
-    with pytest.raises(OutputError, match="they differ in threads"):
-        extract(tiny, tmp_path, threads=2)
     fewer = replace(tiny, images=tiny.images.slice(0, 75))
-    with pytest.raises(OutputError, match="they differ in images"):
-        extract(fewer, tmp_path)
+    for images, given, differing in (
+        (tiny, {"batch": 4}, "batch"),
+        (tiny, {"dtype": "bfloat16"}, "agreement, dtype"),
+        (tiny, {"threads": 2}, "threads"),
+        (fewer, {}, "images"),
+    ):
+        with pytest.raises(OutputError, match=f"of something else: they differ in {differing}\n"):
+            extract(images, tmp_path, **given)
     assert len(_blocks(tmp_path)) == 2
     found, provenance = extract(tiny, tmp_path, batch=None)  # that of the journal, not the default
     assert provenance["batch"] == 8
@@ -224,7 +198,7 @@ def test_images_that_change_meanwhile(extract: Extract, tmp_path: Path, compared
 
 
 def test_a_lost_image_does_not_cost_what_is_done(
-    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, tmp_path: Path
+    tiny: Any, plain: Array, extract: Extract, tmp_path: Path
 ) -> None:
     def picture(path: str) -> Any:
         if path.endswith("0018.png"):
@@ -237,3 +211,88 @@ def test_a_lost_image_does_not_cost_what_is_done(
     assert len(_blocks(tmp_path)) == 1
     found, _ = extract(tiny, tmp_path)
     np.testing.assert_array_equal(found, plain)
+
+
+def _file(mode: str = "RGB", turned: int = 0, **options: Any) -> bytes:
+    """A JPEG file, if nothing else is said."""
+    exif, file = Image.Exif(), io.BytesIO()
+    if turned:
+        exif[0x0112] = turned
+    rough = Image.fromarray(np.random.default_rng(0).integers(0, 256, (4, 5, 3), dtype=np.uint8))
+    rough.resize((50, 40)).convert(mode).save(file, **({"format": "JPEG", "exif": exif} | options))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "plain"),
+    [
+        (_file(), True),
+        (_file("L"), True),
+        (_file(progressive=True), True),
+        (_file() + b"\0\0", True),
+        (_file(turned=1), True),
+        (_file(turned=6), False),  # a decoder on the GPU would not turn it
+        (_file("CMYK"), False),
+        (_file(keep_rgb=True), False),
+        (_file(format="PNG"), False),
+        (_file()[:-100], False),
+        (b"\xff\xd8\xff\xd9", False),
+        (b"", False),
+    ],
+)
+def test_which_files_are_plain(data: bytes, plain: bool) -> None:
+    assert is_plain_jpeg(data) is plain
+
+
+def test_the_path_of_a_gpu_gives_nearly_the_reference(weights: Path, tmp_path: Path) -> None:
+    """As far as it can be had without one: torch's decoder and resizing, on the CPU."""
+    images = read_pictures(write_pictures(tmp_path / "pictures", 8))
+    preprocessing = load_backbone(TINY, weights).preprocessing
+    ids = list(range(20))
+    batch = Reader(images, preprocessing, "files").__getitems__(ids)
+    kinds = [len(shape) for shape in batch.shapes]
+    assert [k == 1 for k in kinds] == [i % 2 == 1 for i in [*range(8), *range(8), *range(4)]]
+    pixels = Reader(images, preprocessing, "pixels").__getitems__(ids)
+    assert [len(shape) for shape in pixels.shapes] == [3] * 20
+    for i, part in zip(ids, pixels.parts(), strict=True):
+        np.testing.assert_array_equal(part.numpy().transpose(1, 2, 0), np.asarray(images.open(i)))
+    found = preprocessing.batch(grey_levels(batch, "cpu")).numpy()
+    scale = 255 * np.array(preprocessing.std, np.float32)[:, None, None]
+    for i, values in zip(ids, found, strict=True):
+        off = np.abs(values - preprocessing.reference(images.open(i))) * scale
+        assert off.max() < (2.01 if kinds[i] == 3 else 8)  # the decoders differ a little
+        assert off.mean() < 0.5
+
+
+def test_bytes_that_no_decoder_takes_are_left_to_pillow() -> None:
+    data = _file(format="PNG")  # refused by the decoder of JPEG files, though no reader gives it
+    bytes_ = torch.frombuffer(bytearray(data), dtype=torch.uint8)
+    (found,) = grey_levels(Batch([0], bytes_, (tuple(bytes_.shape),)), "cpu")
+    assert found.shape == (3, 40, 50)
+
+
+def test_a_killed_decoder_is_said_to_be(tiny: Any, weights: Path) -> None:
+    broken = replace(tiny, file=None, picture=lambda path: os.kill(os.getpid(), signal.SIGKILL))
+    reader = Reader(broken, load_backbone(TINY, weights).preprocessing, "inputs")
+    with pytest.raises(EngineError, match=r"decodes pictures has died(.|\n)*fewer --workers"):
+        list(Batches(reader, 1, pinned=False)([[0], [1]]))
+
+
+def test_a_thread_is_ahead_and_ends() -> None:
+    made: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for i in range(100):
+            made.append(i)
+            yield i
+            if i == 50:
+                raise ValueError("no more")
+
+    some = ahead(numbers(), 2)
+    assert next(some) == 0
+    time.sleep(0.3)
+    assert len(made) == 3  # one taken, two ahead
+    some.close()
+    assert len(made) <= 5
+    with pytest.raises(ValueError, match="no more"):
+        list(ahead(numbers(), 2))

@@ -13,78 +13,29 @@ from killed_jobs import Killed, KillingEngine, Squares
 from processes import python
 
 from benchmark_spec.errors import EngineError, UnknownNameError
+from builders.execution.ray_engine import RayEngine, _do, _stop
 
 pytestmark = pytest.mark.slow
 Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
 
 
-ROUNDS = """
-import sys
-
-import ray
-from killed_jobs import Squares
-
-from benchmark_spec.errors import UnknownNameError
-from builders.execution.ray_engine import RayEngine
-
-options = {"include_dashboard": False, "object_store_memory": 10**8, "_temp_dir": sys.argv[1]}
-ray.init(address="local", num_cpus=4, log_to_driver=False, logging_level="ERROR", **options)
-for number in range(int(sys.argv[2])):
-    try:
-        list(RayEngine().run(Squares(), [1, 2, 13, *range(20, 80)]))
-    except UnknownNameError:
-        print(number, flush=True)
-assert list(RayEngine().run(Squares(), [3])) == [(3, 9)]
-"""
-"""Runs a job so many times, whose third block raises."""
-
-HEAD = """
-import sys
-from ray.cluster_utils import Cluster
-options = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8}
-cluster = Cluster(initialize_head=True, head_node_args=options)
-print(cluster.address, flush=True)
-sys.stdin.read()
-cluster.shutdown()
-"""
-"""A cluster of one node, until its standard input ends."""
-
-CALL = """
-import sys
-from killed_jobs import Squares
-from benchmark_spec.errors import EngineError
-from builders.execution.ray_engine import RayEngine
-try:
-    print(list(RayEngine(sys.argv[1]).run(Squares(), [3])))
-except EngineError as error:
-    print(error)
-"""
-"""Runs a job on a cluster; prints its result, or what the engine says."""
-
-
-def _environment(root: Path, home: Path, settings: dict[str, str]) -> dict[str, str]:
-    """Where this package and its tests' own are found, and nothing of Ray is set but `settings`."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    path = os.pathsep.join([str(root), str(root / "tests/support")])
-    plain = {"PYTHONPATH": path, "HOME": str(home), "RAY_USAGE_STATS_ENABLED": "0"}
-    return {**kept, **plain, **settings}
+@pytest.fixture(scope="module", autouse=True)
+def ray() -> Any:
+    return pytest.importorskip("ray", reason="needs the extra `ray`")
 
 
 @pytest.fixture(scope="module")
-def address(root: Path) -> Iterator[str]:
+def address(ray: Any, root: Path) -> Iterator[str]:
     """Of a cluster of two nodes, one processor each, that finds this package and the tests' own."""
-    ray = pytest.importorskip("ray", reason="needs the extra `ray`")
     from ray.cluster_utils import Cluster
 
     before = dict(os.environ)
     path = [str(root), str(root / "tests/support"), before.get("PYTHONPATH", "")]
     os.environ |= {"PYTHONPATH": ":".join(filter(None, path)), "RAY_USAGE_STATS_ENABLED": "0"}
     os.environ.pop("RAY_ADDRESS", None)
-    cluster = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 10**8},
-    )
-    cluster.add_node(num_cpus=1, object_store_memory=10**8)
+    node = {"num_cpus": 1, "object_store_memory": 10**8}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    cluster.add_node(**node)
     yield cluster.address
     ray.shutdown()
     cluster.shutdown()
@@ -94,8 +45,6 @@ def address(root: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def engine(address: str) -> Any:
-    from builders.execution.ray_engine import RayEngine
-
     return RayEngine(address, retries=1)
 
 
@@ -111,17 +60,14 @@ def test_two_hundred_jobs_that_fail_leave_the_process_alive(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Of a task that is cancelled while its reply is under way, Ray makes the driver's end."""
-    pytest.importorskip("ray", reason="needs the extra `ray`")
     folder = tmp_path_factory.mktemp("r")  # sockets have short names only
     out = python(ROUNDS, folder, 200, env=_environment(root, folder, {}))
     assert out.returncode == 0, out.stderr[-2000:]
     assert out.stdout.split() == [str(number) for number in range(200)]
 
 
-def test_tasks_that_wait_see_that_nobody_does(engine: Any, tmp_path: Path) -> None:
-    from builders.execution.ray_engine import _do, _stop
-
-    ray = engine._connected()
+def test_tasks_that_wait_see_that_nobody_does(ray: Any, engine: Any, tmp_path: Path) -> None:
+    engine._connected()
     job = Killed(Squares(), None, tmp_path)
     task, shared = ray.remote(_do), ray.put(job)
     _stop("over")
@@ -190,20 +136,13 @@ def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
     assert (tmp_path / "killed").exists()
 
 
-def test_there_is_no_cluster_where_there_is_none(address: str) -> None:
-    import ray
-
-    from builders.execution.ray_engine import RayEngine
-
+def test_there_is_no_cluster_where_there_is_none(ray: Any, address: str) -> None:
     ray.shutdown()
     with pytest.raises(EngineError, match=r"cannot be reached: .*refused(.|\n)*ray start --head"):
         list(RayEngine("127.0.0.1:1").run(Squares(), [1]))
 
 
-def test_a_cluster_that_wants_a_token(root: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray.exceptions", reason="needs the extra `ray`")
-    import ray
-
+def test_a_cluster_that_wants_a_token(ray: Any, root: Path, tmp_path: Path) -> None:
     if not hasattr(ray.exceptions, "AuthenticationError"):
         pytest.skip("this version of Ray has no tokens")
     token = {"RAY_AUTH_MODE": "token"}
@@ -230,21 +169,13 @@ def test_a_cluster_that_wants_a_token(root: Path, tmp_path: Path) -> None:
         head.communicate("")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        Exception(
-            "The current node timed out during startup. This could happen because some of the "
-            "raylet failed to startup or the GCS has become overloaded."
-        ),
-        TimeoutError("Timed out after 30 seconds while waiting for node to startup. Did not find"),
-    ],
-    ids=["of a node", "of its store"],
-)
-def test_a_start_that_takes_too_long(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+OF_A_NODE = Exception("The current node timed out during startup. This could happen because some")
+OF_ITS_STORE = TimeoutError("Timed out after 30 seconds while waiting for node to startup.")
+
+
+@pytest.mark.parametrize("error", [OF_A_NODE, OF_ITS_STORE])
+def test_a_late_start(error: Exception, ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Ray says it."""
-    ray = pytest.importorskip("ray", reason="needs the extra `ray`")
-    from builders.execution.ray_engine import RayEngine
 
     def late(**_: object) -> None:
         raise error

@@ -1,26 +1,14 @@
 """RENet beside its equations by numpy, its 4D convolutions by scipy."""
 
 import numpy as np
+import plain_episodes as plain
 import pytest
+import torch
+from plain_episodes import Floats, Maps, by_class, fixed_episode, numbers
 from scipy.ndimage import correlate
 
-torch = pytest.importorskip("torch")
-
-from plain_episodes import (  # noqa: E402
-    Floats,
-    Maps,
-    batch_normed,
-    by_class,
-    cosine,
-    cross_entropy,
-    disturb_norms,
-    fixed_episode,
-    numbers,
-    softmax,
-)
-
-from builders.training.method import Labelled  # noqa: E402
-from builders.training.methods.renet import RENet  # noqa: E402
+from builders.training.method import Labelled
+from builders.training.methods.renet import RENet
 
 WAY, QUERY, CHANNELS, SIDE, CLASSES = 2, 4, 3, 3, 5
 PLACES = SIDE * SIDE
@@ -29,7 +17,7 @@ PLACES = SIDE * SIDE
 def _method() -> RENet:
     torch.manual_seed(0)
     method = RENet(Maps(CHANNELS, SIDE), classes=CLASSES, hidden=4, temperature_attn=2.0)
-    disturb_norms(method)
+    plain.disturb_norms(method)
     return method.double()
 
 
@@ -54,7 +42,7 @@ def _self_correlated(method: RENet, maps: Floats, train: bool) -> Floats:
     layers = list(method.network.read)
     for number in (0, 3, 6, 9):
         hidden = _valid(hidden, numbers(layers[number].weight))
-        hidden = batch_normed(hidden, layers[number + 1], train)
+        hidden = plain.batch_normed(hidden, layers[number + 1], train)
         hidden = hidden if number == 9 else np.maximum(hidden, 0)
     features = hidden.reshape(len(maps), SIDE, SIDE, CHANNELS).transpose(0, 3, 1, 2)
     return np.maximum(maps + features, 0)
@@ -79,63 +67,53 @@ def _refined(method: RENet, pairs: Floats, train: bool) -> Floats:
     for number, layer in enumerate((method.attention.refine[0], method.attention.refine[2])):
         pairs = np.maximum(pairs, 0) if number else pairs
         pairs = _along(pairs, numbers(layer.first.weight), (1, 2))
-        pairs = np.maximum(batch_normed(pairs, layer.norm_first, train), 0)
+        pairs = np.maximum(plain.batch_normed(pairs, layer.norm_first, train), 0)
         pairs = _along(pairs, numbers(layer.second.weight), (3, 4))
-        pairs = batch_normed(pairs, layer.norm_second, train)
+        pairs = plain.batch_normed(pairs, layer.norm_second, train)
         pairs = np.einsum("oc,bcijkl->boijkl", numbers(layer.mix.weight), pairs)
-        pairs = batch_normed(pairs, layer.norm_mix, train)
+        pairs = plain.batch_normed(pairs, layer.norm_mix, train)
     return pairs
 
 
 def _shares(matches: Floats, axis: int) -> Floats:
     mean = matches.mean(axis=axis, keepdims=True)
     deviation = np.sqrt(matches.var(axis=axis, ddof=1, keepdims=True) + 1e-5)
-    return softmax((matches - mean) / deviation / 2.0, axis=axis)
+    return plain.softmax((matches - mean) / deviation / 2.0, axis=axis)
 
 
 def _reduced(method: RENet, maps: Floats, train: bool) -> Floats:
     kernel, norm, _ = method.attention.reduce
-    maps = np.maximum(batch_normed(_valid(maps, numbers(kernel.weight)), norm, train), 0)
+    maps = np.maximum(plain.batch_normed(_valid(maps, numbers(kernel.weight)), norm, train), 0)
     return maps / np.maximum(np.sqrt((maps**2).sum(axis=1, keepdims=True)), 1e-8)
 
 
-def _scores(method: RENet, support: Floats, query: Floats, train: bool) -> Floats:
-    """Of centred maps (K, S, D, h, w) and (M, D, h, w)."""
-    way, shot = support.shape[:2]
-    flat = support.reshape(-1, *support.shape[2:])
-    theirs, own = _reduced(method, flat, train), _reduced(method, query, train)
+def _compared(method: RENet, maps: Floats, shot: int, train: bool) -> Floats:
+    """Scores (M, K) of maps (K S + M, D, h, w), which are centred first."""
+    maps = maps - maps.mean(axis=1, keepdims=True)
+    support, query = maps[: WAY * shot], maps[WAY * shot :]
+    theirs, own = _reduced(method, support, train), _reduced(method, query, train)
     cosines = np.einsum("ndij,mdkl->mnijkl", theirs, own)
     pairs = cosines.reshape(-1, 1, *cosines.shape[2:])
     turned = (0, 1, 4, 5, 2, 3)
     matches = _refined(method, pairs, train)
     matches = matches + _refined(method, pairs.transpose(turned), train).transpose(turned)
-    matches = matches.reshape(len(query), way, shot, PLACES, PLACES)
-    scores = np.zeros((len(query), way))
-    for m in range(len(query)):
-        for k in range(way):
-            first, second = [], []
-            for s in range(shot):
-                to_support = _shares(matches[m, k, s], 0).sum(axis=1)
-                to_query = _shares(matches[m, k, s], 1).sum(axis=0)
-                first.append(support[k, s].reshape(CHANNELS, PLACES) @ to_support)
-                second.append(query[m].reshape(CHANNELS, PLACES) @ to_query)
-            scores[m, k] = cosine(sum(first), sum(second)) / 0.2
-    return scores
+    matches = matches.reshape(len(query), WAY, shot, PLACES, PLACES)
+    to_support, to_query = _shares(matches, 3).sum(axis=4), _shares(matches, 4).sum(axis=3)
+    first = np.einsum("ksdp,mksp->mkd", support.reshape(WAY, shot, CHANNELS, PLACES), to_support)
+    second = np.einsum("mdp,mksp->mkd", query.reshape(-1, CHANNELS, PLACES), to_query)
+    pairs = zip(first.reshape(-1, CHANNELS), second.reshape(-1, CHANNELS), strict=True)
+    return np.array([plain.cosine(*pair) / 0.2 for pair in pairs]).reshape(-1, WAY)
 
 
 @pytest.mark.parametrize("shot", [1, 2])
 def test_scores_are_those_of_the_paper(shot: int) -> None:
     method = _method().eval()
     episode = fixed_episode(WAY, shot, QUERY, CHANNELS, SIDE, SIDE)
-    support, query = (
-        _self_correlated(method, numbers(maps.flatten(0, 1)), False)
-        for maps in (episode.support, episode.query)
-    )
-    support, query = (maps - maps.mean(axis=1, keepdims=True) for maps in (support, query))
-    support = support.reshape(WAY, shot, *support.shape[1:])
     with torch.no_grad():
         scores = method.scores(episode.support, episode.query.flatten(0, 1))
-    expected = _scores(method, support, query, False)
+    both = torch.cat([episode.support.flatten(0, 1), episode.query.flatten(0, 1)])
+    maps = _self_correlated(method, numbers(both), False)
+    expected = _compared(method, maps, shot, False)
     np.testing.assert_allclose(numbers(scores), expected, rtol=0, atol=1e-9)
 
 
@@ -147,15 +125,13 @@ def test_the_loss_is_of_episode_queries_and_labelled_images() -> None:
     labelled = Labelled(images, torch.tensor([0, 4, 1, 1, 3, 2]))
     both = torch.cat([episode.support.flatten(0, 1), episode.query.flatten(0, 1)])
     maps = _self_correlated(method, numbers(both), True)
-    maps = maps - maps.mean(axis=1, keepdims=True)
-    support, query = maps[: 2 * WAY].reshape(WAY, 2, *maps.shape[1:]), maps[2 * WAY :]
     weights, bias = numbers(method.classifier.weight), numbers(method.classifier.bias)
     pooled = _self_correlated(method, numbers(images), True).mean(axis=(2, 3))
-    expected = cross_entropy(pooled @ weights.T + bias, labelled.classes.tolist())
+    expected = plain.cross_entropy(pooled @ weights.T + bias, labelled.classes.tolist())
+    query = (maps - maps.mean(axis=1, keepdims=True))[2 * WAY :]
     own = query.mean(axis=(2, 3)) @ weights.T + bias
-    expected += cross_entropy(own, [int(one) for one in episode.classes[episode.target]])
-    compared = _scores(method, support, query, True)
-    expected += 0.25 * cross_entropy(compared, by_class(WAY, QUERY))
+    expected += plain.cross_entropy(own, [int(one) for one in episode.classes[episode.target]])
+    expected += 0.25 * plain.cross_entropy(_compared(method, maps, 2, True), by_class(WAY, QUERY))
     loss = method.loss(episode, labelled)
     assert float(loss.detach()) == pytest.approx(expected, abs=1e-9)
 
@@ -167,11 +143,11 @@ def test_folded_norms_are_those_of_pytorch(number: int, inputs: int) -> None:
     pairs = torch.randn(4, 2, 3, 3, 2, inputs, dtype=torch.float64)
     start = {name: values.clone() for name, values in layer.state_dict().items()}
 
-    def convolved(kernel: "torch.Tensor", pairs: "torch.Tensor") -> "torch.Tensor":
+    def convolved(kernel: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
         images = pairs.flatten(0, 2).movedim(-1, 1)
         return torch.conv2d(images, kernel, padding=1).movedim(1, -1).reshape(pairs.shape)
 
-    def plain(pairs: "torch.Tensor") -> "torch.Tensor":
+    def plain(pairs: torch.Tensor) -> torch.Tensor:
         along_first = convolved(layer.first.weight, pairs.permute(0, 3, 4, 1, 2, 5))
         rectified = layer.norm_first(along_first.flatten(0, 4)).relu().view_as(along_first)
         along_both = convolved(layer.second.weight, rectified.permute(0, 3, 4, 1, 2, 5))

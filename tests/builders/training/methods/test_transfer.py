@@ -1,24 +1,21 @@
-"""RFS beside scikit-learn; Baseline++ beside cosines, gradients and optimisers by numpy."""
+"""RFS and its regression beside scikit-learn; Baseline++ beside cosines and steps by numpy."""
 
 from typing import Any
 
 import numpy as np
 import pytest
+import reference_heads
+import torch
 from numpy.typing import NDArray
+from plain_episodes import Floats, cross_entropy, numbers, unchanged
 from sklearn.linear_model import LogisticRegression
 
-torch = pytest.importorskip("torch")
-
-from plain_episodes import Floats, cross_entropy, numbers  # noqa: E402
-
-from builders.training.method import Labelled  # noqa: E402
-from builders.training.methods.transfer import (  # noqa: E402
-    RFS,
-    BaselinePlusPlus,
-    CosineClassifier,
-    Transfer,
-)
-from builders.training.networks import Conv4  # noqa: E402
+from benchmark_spec.errors import MethodFailedError
+from builders.baselines.heads import unit_vectors
+from builders.training import logistic
+from builders.training.method import Labelled
+from builders.training.methods.transfer import RFS, BaselinePlusPlus, CosineClassifier, Transfer
+from builders.training.networks import Conv4
 
 SIDE, WAY, SHOT, WIDTH = 6, 3, 3, 4 * 3 * 3
 BOTH = [RFS, BaselinePlusPlus]
@@ -29,7 +26,7 @@ def _method(kind: type[Transfer], **settings: Any) -> Any:
     return kind(Conv4(4, pools=(True, False)), classes=7, side=SIDE, **settings)
 
 
-def _task(way: int, shot: int) -> "tuple[torch.Tensor, torch.Tensor]":
+def _task(way: int, shot: int) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(1)
     support = torch.rand(way, shot, 1, SIDE, SIDE, generator=generator)
     return support, torch.rand(9, 1, SIDE, SIDE, generator=generator)
@@ -48,16 +45,13 @@ def test_rfs_is_scikit_learns(way: int, shot: int, strength: float, pooled: bool
     regression = LogisticRegression(C=strength, tol=1e-12, max_iter=10_000)
     regression.fit(vectors[: way * shot], np.repeat(np.arange(way), shot))
     expected = regression.decision_function(vectors[way * shot :])
-    scores = method.scores(support, query).numpy()
-    assert scores.shape == (9, way)
     if way == 2:
-        np.testing.assert_allclose(scores[:, 1] - scores[:, 0], expected, atol=1e-5)
-    else:
-        np.testing.assert_allclose(
-            scores - scores.mean(axis=1, keepdims=True),
-            expected - expected.mean(axis=1, keepdims=True),
-            atol=1e-5,
-        )
+        expected = np.stack([-expected, expected], axis=1) / 2
+    scores = method.scores(support, query).numpy()
+    assert scores.shape == expected.shape
+    scores -= scores.mean(axis=1, keepdims=True)
+    expected -= expected.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
 
 
 def _unit(vectors: Floats) -> Floats:
@@ -116,6 +110,7 @@ def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -
     generator = torch.Generator().manual_seed(5)
     start = CosineClassifier(WIDTH, WAY, lengths=lengths, generator=generator)
     directions, length = numbers(start.directions), numbers(start.lengths)
+    assert lengths or (length == 1).all()
     with torch.no_grad():
         vectors = numbers(method.network(support.flatten(0, 1)).flatten(1))
         of_query = numbers(method.network(query).flatten(1))
@@ -140,17 +135,6 @@ def test_a_classifier_starts_as_a_linear_layer() -> None:
     weights = torch.nn.Linear(400, 50, bias=False).weight
     torch.testing.assert_close(classifier.directions, weights)
     torch.testing.assert_close(classifier.lengths, weights.norm(dim=1))
-
-
-def test_without_lengths_scores_are_twice_the_cosine() -> None:
-    classifier = CosineClassifier(6, 4, lengths=False, generator=torch.Generator().manual_seed(0))
-    vectors = torch.rand(3, 6, generator=torch.Generator().manual_seed(1)) * 10
-    a, b = numbers(vectors), numbers(classifier.directions)
-    cosine = a @ b.T / np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1))
-    np.testing.assert_allclose(numbers(classifier(vectors)), 2 * cosine, atol=1e-5)
-    assert [name for name, weight in classifier.named_parameters() if weight.requires_grad] == [
-        "directions"
-    ]
 
 
 @pytest.mark.parametrize(("classes", "scale"), [(2, 2.0), (200, 2.0), (201, 10.0)])
@@ -183,15 +167,95 @@ def test_a_loss_without_labelled_images_is_refused(kind: type[Transfer]) -> None
 @pytest.mark.parametrize("kind", BOTH)
 def test_answers_are_the_same_each_time_and_change_nothing(kind: type[Transfer]) -> None:
     method, task = _method(kind).eval(), _task(WAY, SHOT)
-    before = {name: values.clone() for name, values in method.state_dict().items()}
     torch.manual_seed(1)
     state = torch.get_rng_state()
-    first = method.scores(*task)
-    assert torch.equal(state, torch.get_rng_state())
-    assert not first.requires_grad
-    method.scores(task[0] + 1, task[1])
-    torch.manual_seed(2)
-    with torch.inference_mode():
-        again = method.scores(*task)
-    assert torch.equal(first, again)
-    assert all(torch.equal(values, before[name]) for name, values in method.state_dict().items())
+    with unchanged(method):
+        first = method.scores(*task)
+        assert torch.equal(state, torch.get_rng_state())
+        assert not first.requires_grad
+        method.scores(task[0] + 1, task[1])
+        torch.manual_seed(2)
+        with torch.inference_mode():
+            assert torch.equal(first, method.scores(*task))
+
+
+def logits_of(features: Floats, support: Floats, query: Floats, strength: float = 1.0) -> Floats:
+    """Logits (B, M, K) with the mean 0 over classes."""
+    chosen = torch.from_numpy(support), torch.from_numpy(query)
+    found = logistic.logistic_regression(unit_vectors(features), *chosen, strength=strength).numpy()
+    return np.asarray(found - found.mean(axis=2, keepdims=True))
+
+
+def make(kind: str, rng: np.random.Generator, way: int, shot: int, dimensions: int) -> Floats:
+    """Features (K·S + 40, D) of a task's support, class by class, and of queries."""
+    number = way * shot
+    mean = rng.normal(size=(way, dimensions)) + rng.normal(size=dimensions)
+    support = np.repeat(mean, shot, axis=0) + 0.5 * rng.normal(size=(number, dimensions))
+    if kind == "noise":
+        support = rng.normal(size=(number, dimensions))
+    elif kind == "apart":  # the classes' own images are all but equal
+        support = np.repeat(rng.normal(size=(way, dimensions)), shot, axis=0)
+        support += 1e-6 * rng.normal(size=support.shape)
+    elif kind == "doubles":  # within classes and between them
+        support = support[rng.integers(0, max(2, number // 3), number)]
+    elif kind == "zeros":
+        support[rng.random(number) < 0.4] = 0.0
+    elif kind == "one":
+        support[:] = support[0]
+    query = mean[rng.integers(0, way, 40)] + rng.normal(size=(40, dimensions))
+    query[:2] = 0.0
+    return np.concatenate([support, query])
+
+
+KINDS = ("classes", "noise", "apart", "doubles", "zeros", "one")
+SHAPES = ((2, 1, 3), (2, 20, 8), (3, 2, 1), (5, 1, 64), (5, 5, 16), (5, 5, 40), (10, 10, 24),
+          (20, 1, 12), (20, 20, 6))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "shot", "dimensions"),
+    [
+        *((KINDS[(i + j) % 6], *shape) for i, shape in enumerate(SHAPES) for j in (0, 1, 3)),
+        ("classes", 5, 5, 768),  # the paper's
+    ],
+)
+def test_it_is_scikit_learns(kind: str, way: int, shot: int, dimensions: int) -> None:
+    seed = [KINDS.index(kind), way, shot, dimensions]
+    features = make(kind, np.random.default_rng(seed), way, shot, dimensions)
+    number = way * shot
+    support, query = np.arange(number).reshape(way, shot), np.arange(number, number + 40)
+    found = logits_of(features, support[None], query[None])[0]
+    expected = reference_heads.logistic_regression(features[support], features[query])
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+    clear = reference_heads.margins(expected) > 1e-6
+    np.testing.assert_array_equal(found.argmax(axis=1)[clear], expected.argmax(axis=1)[clear])
+
+
+@pytest.mark.parametrize("strength", [1e-3, 0.1, 100.0, 1e4])
+def test_other_strengths(strength: float) -> None:
+    """With hardly any penalty steps must be cut short."""
+    features = make("classes", np.random.default_rng(5), 4, 3, 6)
+    support, query = np.arange(12).reshape(4, 3), np.arange(12, 52)
+    found = logits_of(features, support[None], query[None], strength)[0]
+    expected = reference_heads.logistic_regression(features[support], features[query], strength)
+    np.testing.assert_allclose(found, expected, atol=1e-6 * max(1.0, strength))
+
+
+@pytest.mark.parametrize(("way", "shot"), [(2, 1), (3, 1), (3, 2)])
+def test_tasks_that_are_solved_wait_for_those_beside_them(way: int, shot: int) -> None:
+    """Images that are nearly equal are done at once, others after many steps: all end."""
+    rng = np.random.default_rng(0)
+    apart = 10.0 ** rng.uniform(-4, 0.5, (120, 1)) * rng.normal(size=(120, 16))
+    features = rng.normal(size=16) + apart
+    support = np.stack([rng.permutation(120)[: way * shot].reshape(way, shot) for _ in range(64)])
+    query = rng.integers(0, 120, (64, 6))
+    together = logits_of(features, support, query)
+    for task in range(0, 64, 8):
+        alone = logits_of(features, support[task : task + 1], query[task : task + 1])
+        np.testing.assert_allclose(together[task], alone[0], atol=1e-8)
+
+
+def test_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logistic, "_NEWTON_STEPS", 1)
+    with pytest.raises(MethodFailedError, match="did not converge"):
+        logits_of(np.eye(3), np.arange(3).reshape(1, 3, 1), np.arange(3)[None])
