@@ -1,6 +1,5 @@
 """Pairs, verdicts and rankings: by hand, in exact fractions, against scipy's, by simulation."""
 
-from dataclasses import replace
 from fractions import Fraction
 from math import atan, isnan, lcm, nan, pi, sqrt
 from typing import Any
@@ -11,6 +10,7 @@ from full_checks import study_module
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from msgspec.structs import replace
 from scipy import stats
 from scipy.stats import ttest_rel
 

@@ -1,7 +1,6 @@
 """Class-aware intervals and comparisons: by hand, against plain dense algebra, by simulation."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from class_aware_interval import class_aware_interval
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import integrate, optimize, stats
 from scipy.stats import t, ttest_rel
 

@@ -1,7 +1,6 @@
 """Plans: by hand, against exact widths, against tasks drawn at the planned T, by simulation."""
 
 import math
-from dataclasses import replace
 from math import comb, log, sqrt
 from types import ModuleType
 
@@ -11,6 +10,7 @@ from full_checks import check_module
 from hypothesis import given
 from hypothesis import strategies as st
 from leave_one_out_tasks import uniform_tasks, values_on
+from msgspec.structs import replace
 from scipy import stats
 from scipy.special import ndtr, ndtri, stdtrit
 
