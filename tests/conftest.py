@@ -10,10 +10,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import hypothesis
 import numpy as np
@@ -58,7 +56,7 @@ hypothesis.settings.load_profile("steady")
 gc.disable()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     gc.freeze()
     gc.enable()
 
@@ -67,14 +65,14 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = ROOT.parent / "shared"
 
 
-def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> None:
+def pytest_assertrepr_compare(op, left, right):
     """Say where long values differ first; pytest compares two pictures for 15 minutes."""
     if op == "==" and (is_large(left) or is_large(right)):
         pytest.fail(f"not the same: {first_difference(left, right)}")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _memory_given_back() -> Iterator[None]:
+def _memory_given_back():
     """What a module's tests took is free for the worker's next, and for the other workers."""
     yield
     pa.default_memory_pool().release_unused()
@@ -84,7 +82,7 @@ def _memory_given_back() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _imports_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _imports_forgotten(tmp_path_factory):
     """What a test imports out of a temporary folder is not there for the worker's next test."""
     path, last = list(sys.path), next(reversed(sys.modules))
     yield
@@ -97,11 +95,11 @@ def _imports_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
             del sys.modules[name]
 
 
-def _once(function: Callable[..., Any], key: Callable[..., Any]) -> Callable[..., Any]:
+def _once(function, key):
     """Call a function once for each key, and always where the key is None."""
-    made: dict[Any, Any] = {}
+    made = {}
 
-    def call(*given: Any) -> Any:
+    def call(*given):
         at = key(*given)
         if at is None:
             return function(*given)
@@ -113,7 +111,7 @@ def _once(function: Callable[..., Any], key: Callable[..., Any]) -> Callable[...
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _made_once() -> Iterator[None]:
+def _made_once():
     """What the tasks of a set share is worked out once, and results, tasks and right answers of the
     package are read once, not in each of hundreds of commands."""
     from fslbench_data.leaderboard import leaderboard
@@ -124,12 +122,12 @@ def _made_once() -> Iterator[None]:
     inside, read_results = embedded_folder(), opening.read_results
     whole = _once(read_results, lambda table, path: path)
 
-    def results_once(table: Any, path: Path, only: Any = None) -> Submission:
+    def results_once(table, path, only=None):
         if inside in path.parents:
             return whole(table, path)
         return read_results(table, path, only)
 
-    def of_package(release: Release, *of: Any) -> Any:
+    def of_package(release, *of):
         return tuple(map(str, of)) if release is load_release() else None
 
     made = lru_cache(maxsize=32)(designs.designs_of)
@@ -143,12 +141,12 @@ def _made_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def root() -> Path:
+def root():
     return ROOT
 
 
 @pytest.fixture(scope="session")
-def shared() -> Path:
+def shared():
     """Input that the repository does not ship."""
     if not SHARED.is_dir():
         pytest.skip("needs the folder `shared` beside the repository")
@@ -156,19 +154,18 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def embedded() -> Release:
+def embedded():
     return load_release()
 
 
 @pytest.fixture(scope="session")
-def golden(root: Path) -> dict[str, str]:
+def golden(root):
     """Content digest of every table of the embedded release, by path."""
-    found: dict[str, str] = json.loads((root / "tests/golden/embedded.json").read_text())
-    return found
+    return json.loads((root / "tests/golden/embedded.json").read_text())
 
 
 @pytest.fixture(scope="session")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def toy(tmp_path_factory):
     """Two data sets of 4 classes with 6 images; 4 `open` and 5 `closed` tasks, K = 2, Q = 2."""
     sizes = {"cats": [6, 6, 6, 6], "dogs": [6, 6, 6, 6]}
     folder = tmp_path_factory.mktemp("toy") / "release"
@@ -176,7 +173,7 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 
 @pytest.fixture(scope="session")
-def biased(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def biased(tmp_path_factory):
     """Ladders and counterfactual sets; see ``tests/support/biased_release.py``."""
     from biased_release import write_biased
 
@@ -186,7 +183,7 @@ def biased(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 
 @pytest.fixture(scope="session")
-def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def sharded(tmp_path_factory):
     """100 images in 4 shards of 32, with features float16 (100, 8) and int8 (100, 4)."""
     from builders.release.writer import ReleaseWriter
     from builders.sources.image_set import About
@@ -212,19 +209,19 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 
 @pytest.fixture(scope="session")
-def example(root: Path) -> Submission:
+def example(root):
     return Submission.read(root / "examples/my_results.parquet")
 
 
 @pytest.fixture(scope="session")
-def _hub_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HubServer]:
+def _hub_server(tmp_path_factory):
     server = HubServer(tmp_path_factory.mktemp("hub") / "objects", HUB_SOCKET).start()
     yield server
     server.stop()
 
 
 @pytest.fixture
-def hub(_hub_server: HubServer, tmp_path: Path, monkeypatch) -> Iterator[HubServer]:
+def hub(_hub_server, tmp_path, monkeypatch):
     """A Hub on this machine, empty; clients here use it with empty caches and a token for `org`."""
     _hub_server.reset()
     token = _hub_server.token("alice", write=("org",))
@@ -234,6 +231,6 @@ def hub(_hub_server: HubServer, tmp_path: Path, monkeypatch) -> Iterator[HubServ
 
 
 @pytest.fixture
-def quick_retries(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def quick_retries(monkeypatch):
     """The clients' waits between tries are cut short; the list holds those they asked for."""
     return quicken(monkeypatch)

@@ -2,10 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,12 +20,11 @@ from fslbench_data import hub
 from fslbench_data.files import is_kept, is_own_folder, read_kept, whole_file
 from fslbench_data.hub import Memory, Pin
 from fslbench_data.release.features import FeatureCopy
-from fslbench_data.release.release import Release
 from fslbench_data.release.tables import redrawn
 
 
 @contextmanager
-def within(seconds: int) -> Iterator[None]:
+def within(seconds):
     before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it hangs"))
     signal.alarm(seconds)
     try:
@@ -38,7 +35,7 @@ def within(seconds: int) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def assets(tmp_path, monkeypatch):
     """Caches are in a folder of the test's own, and so is the temporary one."""
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
     (tmp_path / "temporary").mkdir()
@@ -46,28 +43,28 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "assets"
 
 
-def _drawn(folder: Path, embedded: Release) -> object:
+def _drawn(folder, embedded):
     path = "tasks/closed-5w1s1q/digits.parquet"
     (entry,) = (t for t in embedded.manifest.tables if t.path == path)
     sizes = embedded.classes("digits").column("n_images").to_pylist()
     return redrawn(replace(entry, drawn=True), lambda: (sizes, None, None)).num_rows
 
 
-def _features(folder: Path, embedded: Release) -> object:
+def _features(folder, embedded):
     copy = FeatureCopy.of(["a" * 64], 2)
     if copy.open() is None:
         assert copy.write(3, np.dtype(np.float16), [np.ones((2, 3), np.float16)])
     return copy.open().tolist()
 
 
-def _tags(folder: Path, embedded: Release) -> object:
+def _tags(folder, embedded):
     memory = Memory("org/name")
     if memory.pin("v1.0.0") is None:
         memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
     return memory.pin("v1.0.0")
 
 
-def _training_images(folder: Path, embedded: Release) -> object:
+def _training_images(folder, embedded):
     images = TrainingImages(np.zeros((4, 1, 2, 2), np.uint8), np.array([2, 2]), "0" * 64)
     path = folder / "assets/images/digits.npz"
     with pytest.MonkeyPatch.context() as patch:
@@ -76,7 +73,7 @@ def _training_images(folder: Path, embedded: Release) -> object:
     return kept_images.load_images(path)[0].digest
 
 
-def _blocks(folder: Path, embedded: Release) -> object:
+def _blocks(folder, embedded):
     work = WorkFolder(folder / "assets/blocks")
     work.begin({"of": 1})
     work.once(work.step(0, iter([(0, (np.ones((2, 3), np.float16), {0: "dark"}))])))
@@ -85,7 +82,7 @@ def _blocks(folder: Path, embedded: Release) -> object:
     return found
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder):
     """The files that a cache has made, without locks and journals: those say whose they are."""
     left = {".lock", JOURNAL_FILE}
     return [p for p in folder.rglob("*") if not p.is_dir() and p.name not in left]
@@ -93,7 +90,7 @@ def _files(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("obstacle", ["link to a copy", "fifo"])
 @pytest.mark.parametrize("use", [_drawn, _features, _tags, _training_images, _blocks])
-def test_what_is_no_regular_file_is_replaced(use, obstacle, tmp_path, assets, embedded) -> None:
+def test_what_is_no_regular_file_is_replaced(use, obstacle, tmp_path, assets, embedded):
     first = use(tmp_path, embedded)
     made, others = _files(assets), tmp_path / "others"
     assert made
@@ -114,7 +111,7 @@ def test_what_is_no_regular_file_is_replaced(use, obstacle, tmp_path, assets, em
     assert all(is_kept(path) for path in _files(assets))
 
 
-def test_the_lock_of_a_folder_is_no_link_and_no_fifo(tmp_path: Path) -> None:
+def test_the_lock_of_a_folder_is_no_link_and_no_fifo(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "far")
     os.mkfifo(tmp_path / "fifo")
     for name in ("link", "fifo"):
@@ -125,7 +122,7 @@ def test_the_lock_of_a_folder_is_no_link_and_no_fifo(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["far", "nowhere"])
-def test_the_journal_of_a_folder_is_no_link(name: str, tmp_path: Path) -> None:
+def test_the_journal_of_a_folder_is_no_link(name, tmp_path):
     kept, far = tmp_path / "journal", tmp_path / "far"
     journal = Journal(tmp_path, "journal", "lock", "build")
     journal.begin({"release": "r"})
@@ -161,13 +158,13 @@ lock_folder(Path(sys.argv[1]), "lock", "build")
 """
 
 
-def test_forked_processes_do_not_keep_the_lock_of_a_folder(tmp_path: Path) -> None:
+def test_forked_processes_do_not_keep_the_lock_of_a_folder(tmp_path):
     done = python(_FORKED, tmp_path)
     assert not done.returncode, done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs a second user")
-def test_files_of_others_are_not_read(tmp_path: Path) -> None:
+def test_files_of_others_are_not_read(tmp_path):
     path, folder = tmp_path / "x", tmp_path / "f"
     path.write_bytes(b"theirs")
     folder.mkdir()
@@ -184,7 +181,7 @@ def test_files_of_others_are_not_read(tmp_path: Path) -> None:
     assert read_kept(path) == b"ours"
 
 
-def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
+def test_a_folder_is_not_replaced(tmp_path):
     (tmp_path / "x/y").mkdir(parents=True)
     with pytest.raises(OutputError, match="is a folder"), whole_file(tmp_path / "x", follow=False):
         pass
@@ -194,7 +191,7 @@ def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def snapshot(tmp_path: Path) -> Path:
+def snapshot(tmp_path):
     """The name of a file in a snapshot of the Hub's own cache, where links lead to blobs."""
     repo = tmp_path / "hub/datasets--org--name"
     (repo / "blobs").mkdir(parents=True)
@@ -203,7 +200,7 @@ def snapshot(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("by", ["blob", "file", "link elsewhere"])
-def test_a_damaged_file_is_removed_with_its_blob(by: str, snapshot: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_is_removed_with_its_blob(by, snapshot, tmp_path):
     blob, victim = snapshot.parents[2] / "blobs" / ("0" * 64), tmp_path / "victim"
     victim.write_bytes(b"precious")
     if by == "file":
@@ -218,7 +215,7 @@ def test_a_damaged_file_is_removed_with_its_blob(by: str, snapshot: Path, tmp_pa
 
 
 @pytest.mark.parametrize("kind", ["fifo", "link to a fifo", "circle"])
-def test_a_fifo_in_the_hubs_cache_is_fetched_anew(kind, snapshot, monkeypatch) -> None:
+def test_a_fifo_in_the_hubs_cache_is_fetched_anew(kind, snapshot, monkeypatch):
     blob = snapshot.parents[2] / "blobs" / ("0" * 64)
     if kind == "fifo":
         os.mkfifo(snapshot)
@@ -228,7 +225,7 @@ def test_a_fifo_in_the_hubs_cache_is_fetched_anew(kind, snapshot, monkeypatch) -
         os.mkfifo(blob)
         snapshot.symlink_to(blob)
 
-    def give(*_: Any, **__: Any) -> str:
+    def give(*_, **__):
         if not os.path.lexists(snapshot):  # as the Hub's client: what has the name is taken
             snapshot.write_bytes(b"x")
         return str(snapshot)

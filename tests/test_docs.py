@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -27,11 +26,10 @@ import fslbench_data as fb
 from benchmark_spec import errors
 from builders.cli import main as build_main
 from fslbench_data.cli import main
-from fslbench_data.release.release import Release
 from fslbench_data.render.figures import KINDS
 from fslbench_data.scoring.reported import SHARES, reported
 
-PROGRAMS: dict[str, click.Group] = {"fslbench": main, "fslbench-build": build_main}
+PROGRAMS = {"fslbench": main, "fslbench-build": build_main}
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 STUDIES = sorted((ROOT / "studies").glob("*/*.md"))
@@ -47,7 +45,7 @@ def nearest_centroid(support, query, rng):
 """
 
 
-def _commands(page: Path) -> list[list[str]]:
+def _commands(page):
     found = []
     for _, language, content in blocks(page):
         for raw in content.replace("\\\n", " ").splitlines():
@@ -60,7 +58,7 @@ def _commands(page: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_has_these_options(page: Path) -> None:
+def test_every_command_has_these_options(page):
     for program, name, *arguments in (c for c in _commands(page) if len(c) > 1):
         command = PROGRAMS[program].commands[name]
         if isinstance(command, click.Group):
@@ -87,7 +85,7 @@ RUN_WHERE_INSTALLED = {"learn2learn", "pytorch_lightning"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_python_blocks_import_what_there_is(page: Path) -> None:
+def test_python_blocks_import_what_there_is(page):
     content = "\n".join(content for _, language, content in blocks(page) if language == "python")
     for node in ast.walk(ast.parse(content)):
         if not isinstance(node, ast.Import | ast.ImportFrom):
@@ -103,7 +101,7 @@ def test_python_blocks_import_what_there_is(page: Path) -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def desk(tmp_path, monkeypatch):
     (tmp_path / "my_method.py").write_text(METHOD)
     shutil.copy(ROOT / "examples/my_results.parquet", tmp_path / "my_results.parquet")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -111,7 +109,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _run(words: list[str]) -> str:
+def _run(words):
     result = CliRunner().invoke(PROGRAMS[words[0]], words[1:])
     assert result.exit_code == 0, f"{shlex.join(words)}\n{result.output}"
     return result.stdout
@@ -119,7 +117,7 @@ def _run(words: list[str]) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["figures", "planning", "sql", "leaderboard"])
-def test_commands_run(desk: Path, name: str) -> None:
+def test_commands_run(desk, name):
     commands = [
         [word for word in words if word != "--fail-if-worse"]
         for words in _commands(ROOT / f"docs/{name}.md")
@@ -135,7 +133,7 @@ def test_commands_run(desk: Path, name: str) -> None:
         _run(words)
 
 
-def test_pages_are_in_four_groups() -> None:
+def test_pages_are_in_four_groups():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^- \*\*([^*]+)\*\*: (.*)$", text, flags=re.MULTILINE)
     of_readme = {group: {*re.findall(r"\]\(docs/(\w+\.md)\)", line)} for group, line in rows}
@@ -156,7 +154,7 @@ WRITTEN = [page for page in PAGES[1:] if page.name not in ("index.md", "schemas.
 """Pages that somebody writes: the first is README's text, the second follows from the code."""
 
 
-def test_pages_are_few_and_short() -> None:
+def test_pages_are_few_and_short():
     lengths = {page.name: len(page.read_text(encoding="utf-8").split()) for page in WRITTEN}
     assert len(set(lengths) - {"architecture.md"}) <= 26
     assert {name: length for name, length in lengths.items() if length > 2000} == {}
@@ -184,7 +182,7 @@ SAY_INSTEAD = {
 """What pages must not say, and what they say in its place."""
 
 
-def _prose(page: Path) -> str:
+def _prose(page):
     """A page without its code, ids, and the words that the report page explains."""
     text = page.read_text(encoding="utf-8")
     text = re.sub(r"```.*?```|<!-- printed -->.*?<!-- /printed -->", "", text, flags=re.DOTALL)
@@ -198,7 +196,7 @@ def _prose(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", [PAGES[0], *WRITTEN], ids=lambda page: page.stem)
-def test_pages_use_the_words_of_the_field(page: Path) -> None:
+def test_pages_use_the_words_of_the_field(page):
     found = {
         f"{match[0]!r}: say {instead}"
         for words, instead in SAY_INSTEAD.items()
@@ -211,7 +209,7 @@ def test_pages_use_the_words_of_the_field(page: Path) -> None:
     ("name", "times"),
     [pytest.param("tutorial", 3, marks=pytest.mark.slow), ("verdicts", 1), ("clip_adapters", 2)],
 )
-def test_pages_that_print(desk: Path, name: str, times: int) -> None:
+def test_pages_that_print(desk, name, times):
     """Their blocks in order, in one folder, each printed text as its command prints it."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     printed, shown = "", 0
@@ -236,7 +234,7 @@ def test_pages_that_print(desk: Path, name: str, times: int) -> None:
         assert {"table.tex", "forest.pdf", "page"} <= {path.name for path in desk.iterdir()}
 
 
-def test_figures_of_coverage_on_the_page_of_validation() -> None:
+def test_figures_of_coverage_on_the_page_of_validation():
     """They are those of the coverage page: 5 shots, 5 queries, accuracies of one method."""
     coverage = (ROOT / "studies/coverage/README.md").read_text(encoding="utf-8")
     row = r"^\| (\d+, \d+) \| 5, 5 \| (\d+) \| NCC \| 80\.78 \| \S+ \| (\S+) \| (\S+) \| (\S+) \|"
@@ -248,7 +246,7 @@ def test_figures_of_coverage_on_the_page_of_validation() -> None:
 
 
 @pytest.mark.slow
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+def test_the_site_is_built_without_a_warning(tmp_path):
     pytest.importorskip("material", reason="needs the extra `docs`")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
@@ -270,7 +268,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_picture_of_the_house_is_what_its_script_draws() -> None:
+def test_the_picture_of_the_house_is_what_its_script_draws():
     draw = runpy.run_path(str(ROOT / "docs/draw_house.py"))["draw"]
     drawn = (ROOT / "docs/house.svg").read_text(encoding="utf-8")
     assert drawn == draw(), "draw it again: python docs/draw_house.py"
@@ -282,11 +280,11 @@ README, WHY, REPORTED = (
 )
 
 
-def test_the_front_page_is_short() -> None:
+def test_the_front_page_is_short():
     assert len(README.splitlines()) <= 90
 
 
-def test_it_begins_with_the_three_intervals_of_its_own_example() -> None:
+def test_it_begins_with_the_three_intervals_of_its_own_example():
     """Text, picture and printed output are one method's, of one run."""
     shown = [block.content for block in blocks(FRONT) if block.language == "text"]
     mean, usual, images, classes = re.findall(r"[\d.]+", shown[1].splitlines()[1])
@@ -299,7 +297,7 @@ def test_it_begins_with_the_three_intervals_of_its_own_example() -> None:
 
 
 @pytest.mark.slow
-def test_its_commands_run_in_the_order_given(root: Path, tmp_path: Path) -> None:
+def test_its_commands_run_in_the_order_given(root, tmp_path):
     """From top to bottom in one folder; CI does the same in the environment that it makes."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     shutil.copytree(root / "examples", tmp_path / "examples")
@@ -312,19 +310,19 @@ def test_its_commands_run_in_the_order_given(root: Path, tmp_path: Path) -> None
     assert made <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_the_two_commands_stand_where_ci_looks_for_them() -> None:
+def test_the_two_commands_stand_where_ci_looks_for_them():
     commands = [line for line in README.splitlines() if line.startswith("python3 -m venv ")]
     assert len(commands) == 2
     assert commands[0].endswith("score examples/my_results.parquet")
     assert commands[1].endswith("pytest -n auto --dist loadfile")
 
 
-def test_numbers_of_tasks_in_the_readme(embedded: Release) -> None:
+def test_numbers_of_tasks_in_the_readme(embedded):
     tasks = [s.n_tasks for s in embedded.task_sets if s.name.suite == "open"]
     assert f"too few images are left: {min(tasks)} to {max(tasks)} tasks" in README
 
 
-def test_every_error_in_the_docs_exists(root: Path) -> None:
+def test_every_error_in_the_docs_exists(root):
     named = {*re.findall(r"\b[A-Z]\w+Error\b", (root / "docs/submissions.md").read_text("utf-8"))}
     there = {name: each for name, each in vars(errors).items() if isinstance(each, type)}
     assert named <= {*there}
@@ -332,14 +330,14 @@ def test_every_error_in_the_docs_exists(root: Path) -> None:
     assert family - named == {"SubmissionError"}  # the family's head
 
 
-def _anchors(page: Path) -> set[str]:
+def _anchors(page):
     """The headings of a page, as links name them."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\s-]", "", h.lower()).strip().replace(" ", "-") for h in headings}
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_lead_somewhere():
     pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")]
     pages += [*DOCS.glob("*.md"), *(ROOT / "studies").rglob("*.md")]
     texts = {page: page.read_text(encoding="utf-8") for page in pages}
@@ -359,7 +357,7 @@ def test_links_lead_somewhere() -> None:
 
 
 @pytest.mark.slow
-def test_the_gallery_is_what_its_script_draws(root: Path, tmp_path: Path) -> None:
+def test_the_gallery_is_what_its_script_draws(root, tmp_path):
     """Whatever fonts the machine has."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     gallery = runpy.run_path(str(root / "docs/draw_gallery.py"))
@@ -376,7 +374,7 @@ def test_the_gallery_is_what_its_script_draws(root: Path, tmp_path: Path) -> Non
         assert_same_picture(drawn, kept)
 
 
-def test_the_page_of_reported_results_shows_what_the_command_prints() -> None:
+def test_the_page_of_reported_results_shows_what_the_command_prints():
     before, mark, after = REPORTED.partition("<!-- reported -->\n```text\n")
     command = before.rpartition("```sh\n")[2].partition("\n```")[0]
     printed = CliRunner(env={"COLUMNS": "88"}).invoke(main, shlex.split(command)[1:]).stdout
@@ -387,12 +385,12 @@ def test_the_page_of_reported_results_shows_what_the_command_prints() -> None:
         assert shown == printed
 
 
-def test_the_page_of_reported_results_has_the_shares() -> None:
+def test_the_page_of_reported_results_has_the_shares():
     rows = re.findall(r"\| (\d+) \| (\d+) \| (0\.\d\d) \| (0\.\d\d) \|", REPORTED)
     assert {(int(s), int(q)): (float(i), float(c)) for s, q, i, c in rows} == SHARES
 
 
-def test_how_many_differences_survive_in_a_printed_table(root: Path) -> None:
+def test_how_many_differences_survive_in_a_printed_table(root):
     table = root / "studies/reported/fewstab_random.csv"
     pairs = reported(table, ways=5, queries=15, tasks=3000).differences
     assert len(pairs) == 270
@@ -407,12 +405,12 @@ REUSED, DISJOINT = "closed-5w10s7q", "open-5w10s7q"
 
 
 @pytest.fixture
-def drawing(monkeypatch: pytest.MonkeyPatch) -> Any:
+def drawing(monkeypatch):
     monkeypatch.syspath_prepend(DOCS)
     return importlib.import_module("draw_four_intervals")
 
 
-def test_the_picture_is_what_its_script_draws(drawing: Any) -> None:
+def test_the_picture_is_what_its_script_draws(drawing):
     answers = drawing.answers()
     drawn = (DOCS / "four_intervals.svg").read_text(encoding="utf-8")
     assert drawn == drawing.draw(answers), "draw it again: python docs/draw_four_intervals.py"
@@ -421,13 +419,13 @@ def test_the_picture_is_what_its_script_draws(drawing: Any) -> None:
     assert rows == [(str(answer.tasks), str(answer)) for answer in answers]
 
 
-def test_an_interval_beyond_the_axis_is_not_drawn(drawing, monkeypatch) -> None:
+def test_an_interval_beyond_the_axis_is_not_drawn(drawing, monkeypatch):
     monkeypatch.setattr(drawing, "LOW", 86)
     with pytest.raises(ValueError, match=r"91\.72 ± 6\.54 reaches beyond the axis from 86 to 100"):
         drawing.answers()
 
 
-def test_how_many_comparisons_are_conclusive() -> None:
+def test_how_many_comparisons_are_conclusive():
     report = fb.score(datasets="groceries", task_sets=[REUSED, DISJOINT])
     pairs = {
         name: [pair for pair in report.comparisons if pair.task_set == name]
@@ -435,7 +433,7 @@ def test_how_many_comparisons_are_conclusive() -> None:
     }
     assert [*map(len, pairs.values())] == [105, 105]
 
-    def claimed(name: str, kind: str) -> set[int]:
+    def claimed(name, kind):
         of_pairs = enumerate(pair.intervals[kind].verdict for pair in pairs[name])
         return {position for position, verdict in of_pairs if verdict in "+-"}
 
@@ -459,7 +457,7 @@ def test_how_many_comparisons_are_conclusive() -> None:
     assert f"{lost} and {len(habit - classes)} are not significant for new classes" in text
 
 
-def test_queries_with_another_photo_of_their_burst(embedded: Release) -> None:
+def test_queries_with_another_photo_of_their_burst(embedded):
     group = embedded.images("groceries")["group"].to_numpy()
     tasks = embedded.task_set("groceries", REUSED)
     shown = zip(tasks.support, tasks.query, strict=True)

@@ -6,12 +6,10 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hub_server import HubServer
 from own_logs import estimates
 from pages import blocks
 from tiny_features import write_checkpoint, write_pictures
@@ -22,7 +20,7 @@ from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from fslbench_data.cli import main
 
 
-def _run(*words: object, env: dict[str, str] | None = None, cwd: Path) -> str:
+def _run(*words, env=None, cwd):
     done = subprocess.run(
         [sys.executable, *map(str, words)], env=env, cwd=cwd, capture_output=True, text=True
     )
@@ -32,7 +30,7 @@ def _run(*words: object, env: dict[str, str] | None = None, cwd: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_method_of_ones_own_on_frozen_features(root: Path, tmp_path: Path) -> None:
+def test_a_method_of_ones_own_on_frozen_features(root, tmp_path):
     path = tmp_path / "own.parquet"
     said = _run("examples/own_method.py", path, cwd=root).splitlines()
     assert len(said) == 12  # two data sets, three protocols, two methods to compare with
@@ -45,7 +43,7 @@ def test_a_method_of_ones_own_on_frozen_features(root: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_a_data_set_and_a_model_of_ones_own(root: Path, tmp_path: Path, hub: HubServer) -> None:
+def test_a_data_set_and_a_model_of_ones_own(root, tmp_path, hub):
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     birds, release = write_pictures(tmp_path / "BIRDS", 12), tmp_path / "release"
     arguments = [birds, "-o", release, "--protocols", "3w2s2q", "--repo-id", "org/birds"]
@@ -78,7 +76,7 @@ PYTHON = [content for mark, language, content in BLOCKS if language == "python" 
 
 
 @pytest.fixture
-def loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def loops(tmp_path, monkeypatch):
     for needed in ("torch", "torchvision", "easyfsl"):
         pytest.importorskip(needed, reason=f"needs {needed}, of the extra `test`")
     monkeypatch.chdir(tmp_path)
@@ -86,7 +84,7 @@ def loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_page_of_own_tasks(tmp_path, monkeypatch, loops) -> None:
+def test_the_page_of_own_tasks(tmp_path, monkeypatch, loops):
     """A log gives what the loop's own arrays give, and the command prints what the page shows."""
     for block in PYTHON:
         exec(block, loops)
@@ -116,7 +114,7 @@ def test_the_page_of_own_tasks(tmp_path, monkeypatch, loops) -> None:
 @pytest.mark.parametrize(
     ("package", "log"), [("learn2learn", "log"), ("pytorch_lightning", "tasks")]
 )
-def test_the_loops_of_other_packages(package: str, log: str, loops: dict[str, Any]) -> None:
+def test_the_loops_of_other_packages(package, log, loops):
     pytest.importorskip(package, reason=f"needs {package}", exc_type=ImportError)
     (block,) = (content for mark, _, content in BLOCKS if mark == package)
     assert len(block.splitlines()) <= 15
@@ -133,7 +131,7 @@ LOOPS = re.findall(r"```python\n(.*?)```", OF_PYTORCH, flags=re.DOTALL)
 
 
 @pytest.mark.slow
-def test_the_page_of_pytorch(tmp_path, loops, capsys) -> None:
+def test_the_page_of_pytorch(tmp_path, loops, capsys):
     from builders.release.build import build_release
     from builders.release.spec import DatasetSpec, ReleaseSpec
 
@@ -198,11 +196,11 @@ print(json.dumps([release.hub, plain.num_rows]))
 
 
 @pytest.mark.slow
-def test_build_publish_load_evaluate_submit_leaderboard(hub: HubServer, tmp_path: Path) -> None:
+def test_build_publish_load_evaluate_submit_leaderboard(hub, tmp_path):
     """The whole way, command by command, as users go it: over HTTP, each command a process."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 
-    def types(program: str, *arguments: str) -> str:
+    def types(program, *arguments):
         module = {"fslbench": "fslbench_data.cli", "fslbench-build": "builders.cli"}.get(program)
         start = f"from {module} import main; main()" if module else program
         return _run("-c", start, *arguments, env=hub.env(), cwd=tmp_path)

@@ -2,8 +2,6 @@
 
 import json
 import tomllib
-from pathlib import Path
-from typing import Any
 
 import golden_commands
 import golden_inputs
@@ -11,9 +9,7 @@ import pytest
 
 import fslbench_data as fb
 
-CASES: list[dict[str, Any]] = tomllib.loads(
-    (golden_commands.FOLDER / "cases.toml").read_text(encoding="utf-8")
-)["case"]
+CASES = tomllib.loads((golden_commands.FOLDER / "cases.toml").read_text(encoding="utf-8"))["case"]
 
 
 @pytest.mark.parametrize(
@@ -23,7 +19,7 @@ CASES: list[dict[str, Any]] = tomllib.loads(
         for c in CASES
     ],
 )
-def test_commands(case, tmp_path, root, monkeypatch) -> None:
+def test_commands(case, tmp_path, root, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
     for name, value in case.get("env", {}).items():
@@ -33,11 +29,11 @@ def test_commands(case, tmp_path, root, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_what_python_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+def test_what_python_gives(tmp_path, monkeypatch, root):
     monkeypatch.chdir(tmp_path)
     parts = []
 
-    def keep(title: str, value: Any) -> None:
+    def keep(title, value):
         text = json.dumps(golden_commands.plain(value), indent=1, ensure_ascii=False)
         text = golden_commands.normalised(f"{text}\n", tmp_path, root)
         parts.append(f"--- {title}\n{golden_commands.shortened(text)}")
@@ -91,7 +87,7 @@ def test_what_python_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root
         ("better", "worse", False),
     ],
 )
-def test_what_counts_as_the_same_text(old: str, new: str, same: bool) -> None:
+def test_what_counts_as_the_same_text(old, new, same):
     lines = [f"a line: {0.1 + i / 7} and {1 / (i + 3)}\n" for i in range(400)]
     texts = ["".join([*lines[:333], f"a value: {one}\n", *lines[333:]]) for one in (old, new)]
     assert golden_commands.alike(old, new) == same

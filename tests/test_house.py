@@ -3,10 +3,7 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
-from pathlib import Path
-from typing import Any
 
 import pytest
 from processes import python
@@ -39,7 +36,7 @@ FOR_TORCH = "fslbench_data.torch"
 
 
 @pytest.fixture(scope="module")
-def modules(root: Path) -> dict[str, Path]:
+def modules(root):
     """The files of all modules of the packages, by dotted name."""
     return {
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
@@ -49,7 +46,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def imports(modules: dict[str, Path]) -> dict[str, set[str]]:
+def imports(modules):
     """What each module imports: modules of these packages by whole name, others by the first part.
 
     Imports inside functions and for type checkers count as any other.
@@ -57,7 +54,7 @@ def imports(modules: dict[str, Path]) -> dict[str, set[str]]:
     return {name: set(_imported(path, modules)) - {name} for name, path in modules.items()}
 
 
-def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
+def _imported(path, modules):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -70,16 +67,16 @@ def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
         yield from (name if name in modules else name.split(".")[0] for name in names)
 
 
-def _room(module: str) -> str:
+def _room(module):
     return ".".join(module.split(".")[:2])
 
 
-def _floors(package: str) -> list[list[str]]:
+def _floors(package):
     return [floor.split() for floor in FLOORS[package].split("|")]
 
 
 @pytest.mark.parametrize("package", FLOORS)
-def test_a_package_imports_only_from_those_below(package: str, imports: Any) -> None:
+def test_a_package_imports_only_from_those_below(package, imports):
     above = set(list(FLOORS)[list(FLOORS).index(package) + 1 :])
     inside = {name: imports[name] for name in imports if name.split(".")[0] == package}
     assert inside
@@ -93,7 +90,7 @@ def test_a_package_imports_only_from_those_below(package: str, imports: Any) -> 
 
 
 @pytest.mark.parametrize("package", FLOORS)
-def test_the_rooms_are_few_and_each_has_a_floor(package: str, modules: dict[str, Path]) -> None:
+def test_the_rooms_are_few_and_each_has_a_floor(package, modules):
     rooms = {_room(name).split(".")[1] for name in modules if name.startswith(f"{package}.")}
     assert len(rooms) <= ROOMS[package]
     listed = [room for floor in _floors(package) for room in floor]
@@ -101,7 +98,7 @@ def test_the_rooms_are_few_and_each_has_a_floor(package: str, modules: dict[str,
 
 
 @pytest.mark.parametrize("package", FLOORS)
-def test_a_room_imports_only_from_lower_floors(package: str, imports: dict[str, set[str]]) -> None:
+def test_a_room_imports_only_from_lower_floors(package, imports):
     floors = enumerate(_floors(package))
     floor_of = {f"{package}.{room}": level for level, floor in floors for room in floor}
     for name, imported in imports.items():
@@ -111,16 +108,16 @@ def test_a_room_imports_only_from_lower_floors(package: str, imports: dict[str, 
                 assert floor_of[there] < floor_of[here], f"{name} -> {other}"
 
 
-def test_no_modules_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
+def test_no_modules_import_each_other_in_a_circle(imports):
     TopologicalSorter(imports).prepare()  # else it raises an error
 
 
-def test_modules_hold_one_job(modules: dict[str, Path]) -> None:
+def test_modules_hold_one_job(modules):
     lines = {n: len(p.read_text(encoding="utf-8").splitlines()) for n, p in modules.items()}
     assert not {name for name, number in lines.items() if number > MOST_LINES}
 
 
-def test_examples_import_public_names_from_the_package_alone(root: Path) -> None:
+def test_examples_import_public_names_from_the_package_alone(root):
     pages = [root / "README.md", *(root / "docs").glob("*.md"), *(root / "examples").rglob("*.py")]
     imported = re.compile(r"^\s*from (fslbench_data\.[\w.]+) import ([\w, ]+)$", re.MULTILINE)
     for page in pages:
@@ -143,12 +140,12 @@ LATE = ["datasets", "huggingface_hub", "pandas"]
         ),
     ],
 )
-def test_what_is_imported_late(code: str, without: list[str]) -> None:
+def test_what_is_imported_late(code, without):
     code = f"{code}\nimport sys; print([m for m in {[*without, *LATE]} if m in sys.modules])"
     assert python(code, check=True).stdout.strip() == "[]"
 
 
-def test_a_kind_is_named_in_three_files(modules: dict[str, Path]) -> None:
+def test_a_kind_is_named_in_three_files(modules):
     """Beside its own module in two, by texts that are no docstrings."""
     names = {text for kind, beside in ADDITIONAL_KINDS.items() for text in (kind, beside.heading)}
     names -= {*LEFT_OUT}  # which are names of much else
@@ -162,7 +159,7 @@ def test_a_kind_is_named_in_three_files(modules: dict[str, Path]) -> None:
         assert not named, f"name {named} by a constant of its module in {module}"
 
 
-def test_columns_of_one_table_have_names_of_their_own() -> None:
+def test_columns_of_one_table_have_names_of_their_own():
     headings = {beside.heading for beside in ADDITIONAL_KINDS.values()}
     keys = {beside.key for beside in ADDITIONAL_KINDS.values()}
     assert len(headings) == len(keys) == len(ADDITIONAL_KINDS)

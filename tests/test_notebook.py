@@ -7,7 +7,6 @@ import re
 from base64 import b64decode
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 from golden_commands import REGENERATE, difference, rounded
@@ -32,11 +31,11 @@ _VARIES = (
 
 
 @pytest.fixture
-def kept() -> Any:
+def kept():
     return nbformat.read(NOTEBOOK, as_version=4)
 
 
-def _texts(output: Any) -> list[str]:
+def _texts(output):
     if output.output_type == "error":
         return [f"error: {output.ename}: {output.evalue}"]
     if output.output_type == "stream":
@@ -58,7 +57,7 @@ def _texts(output: Any) -> list[str]:
     return lines
 
 
-def _shown(notebook: Any) -> str:
+def _shown(notebook):
     lines = []
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -72,7 +71,7 @@ def _shown(notebook: Any) -> str:
 
 
 @pytest.mark.slow
-def test_it_runs_and_gives_what_it_shows(kept, tmp_path, monkeypatch) -> None:
+def test_it_runs_and_gives_what_it_shows(kept, tmp_path, monkeypatch):
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR"):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))
@@ -90,7 +89,7 @@ def test_it_runs_and_gives_what_it_shows(kept, tmp_path, monkeypatch) -> None:
         pytest.fail(said, pytrace=False)
 
 
-def test_it_is_kept_whole_and_small(kept: Any) -> None:
+def test_it_is_kept_whole_and_small(kept):
     nbformat.validate(kept)
     assert NOTEBOOK.stat().st_size < 400_000
     code = [cell for cell in kept.cells if cell.cell_type == "code"]

@@ -2,9 +2,6 @@
 
 import importlib
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,29 +12,29 @@ Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def figures(root: Path) -> Iterator[ModuleType]:
+def figures(root):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(root / "examples")
         yield importlib.import_module("paper_figures")
 
 
 @pytest.fixture(scope="module")
-def page(root: Path) -> str:
+def page(root):
     return (root / "studies/paper_figures/README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def model(root: Path) -> str:
+def model(root):
     return (root / "studies/query_size/model.md").read_text(encoding="utf-8")
 
 
-def _right(low: Any, high: Any) -> Any:
+def _right(low, high):
     middle = (low + high) / 2
     right = (stats.norm.cdf(middle, -1) + stats.norm.sf(middle, 1)) / 2
     return np.where(high > low, right, 1 - right)
 
 
-def test_the_accuracy_by_a_double_integral(figures: ModuleType) -> None:
+def test_the_accuracy_by_a_double_integral(figures):
     step = 0.02
     grid = np.arange(-350, 351) * step
     for shot in (1, 5):
@@ -49,11 +46,11 @@ def test_the_accuracy_by_a_double_integral(figures: ModuleType) -> None:
 
 
 @pytest.mark.slow
-def test_what_endless_tasks_leave_by_an_integral(figures: ModuleType) -> None:
+def test_what_endless_tasks_leave_by_an_integral(figures):
     """One shot: what an image does as the support, and as a query, each by its own integral."""
 
-    def moved(x: float) -> float:
-        def of_support(high: float) -> float:
+    def moved(x):
+        def of_support(high):
             return float(_right(x, high) * stats.norm.pdf(high, 1))
 
         as_support, _ = integrate.quad(of_support, -7, 9, points=[x], limit=200)
@@ -69,8 +66,8 @@ def test_what_endless_tasks_leave_by_an_integral(figures: ModuleType) -> None:
 
 
 @pytest.mark.slow
-def test_closed_intervals_shrink_and_the_error_does_not(figures: ModuleType) -> None:
-    rows: list[Row] = figures.tasks_growing(150).rows
+def test_closed_intervals_shrink_and_the_error_does_not(figures):
+    rows = figures.tasks_growing(150).rows
     closed = [row for row in rows if row["series"] == "closed"]
     needed = [row for row in rows if row["series"] == "needed"]
     for narrow, wide in zip(closed, needed, strict=True):
@@ -91,7 +88,7 @@ def test_closed_intervals_shrink_and_the_error_does_not(figures: ModuleType) -> 
     assert opened["point"] == pytest.approx(opened["line"], rel=0.06)
 
 
-def test_a_drawing_says_what_it_shows(figures: ModuleType, tmp_path: Path) -> None:
+def test_a_drawing_says_what_it_shows(figures, tmp_path):
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     figure = figures.best_queries(20)
     figures.draw(figure, tmp_path / "five.svg")
@@ -105,7 +102,7 @@ def test_a_drawing_says_what_it_shows(figures: ModuleType, tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ["2", "5"])
-def test_the_page_holds_what_the_script_prints(number: str, figures: ModuleType, page: str) -> None:
+def test_the_page_holds_what_the_script_prints(number, figures, page):
     make, usual = figures.FIGURES[number]
     assert f"\n\n{figures.table(make(usual))}\n" in page
 
@@ -114,7 +111,7 @@ SIMULATED = ("simulated", "held, %", "mean of estimates", "their sd", "jackknife
 SIMULATED += ("interval holds the best Q", "has an upper end", "observed ±")
 
 
-def _exact(table: str) -> list[list[str]]:
+def _exact(table):
     """The columns of a table of Markdown that are not simulated."""
     lines = [line.strip("| ").split(" | ") for line in table.strip().splitlines()]
     kept = [i for i, name in enumerate(lines[0]) if not name.endswith(SIMULATED)]
@@ -122,7 +119,7 @@ def _exact(table: str) -> list[list[str]]:
     return [[cells[i] if i < len(cells) else "" for i in kept] for cells in (lines[0], *lines[2:])]
 
 
-def test_pages_hold_the_lines_that_are_exact(figures: ModuleType, page: str, model: str) -> None:
+def test_pages_hold_the_lines_that_are_exact(figures, page, model):
     """Few draws; ``python -m studies.checks printed_pages`` makes all points again, too."""
     of_model = "\n".join(importlib.import_module("query_size").tables(3)).split("\n\n")
     assert len(of_model) == 3
@@ -135,12 +132,12 @@ def test_pages_hold_the_lines_that_are_exact(figures: ModuleType, page: str, mod
 
 
 @pytest.mark.slow
-def test_the_widths_on_features_are_those_of_query_size(figures, model, monkeypatch) -> None:
+def test_the_widths_on_features_are_those_of_query_size(figures, model, monkeypatch):
     """Of photographs; ``python -m studies.checks printed_pages`` sweeps drawings, too."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     photographs = [each for each in figures.FEATURES if each[0] == "groceries"]
     monkeypatch.setattr(figures, "FEATURES", photographs)
-    rows: list[Row] = figures.widths_on_features(20).rows
+    rows = figures.widths_on_features(20).rows
     section = model.partition("## On photographs and drawings")[2]
     lines = re.findall(r"^\| (groceries) \| (\d+) \| (.*) \| (\d+) \(", section, re.M)
     assert len(lines) == 3

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from fslbench_data.validation.validate import validate
 
 GOLDEN = Path(__file__).parent / "golden"
 Found = dict[str, list[Any] | None]
-FROZEN: dict[str, dict[str, Found]] = {
+FROZEN = {
     name: json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
     for name in ("refusals", "refusal_words")
 }
@@ -28,7 +27,7 @@ _ROWS = re.compile(r"(?:data rows?|task_id) (-?\d+)((?:, -?\d+)*)(?: and (\d+) m
 _OF_ARROW = re.compile(r"(cannot be read as \w+|count can be|is damaged): .*", re.DOTALL)
 
 
-def _refusal(read: Callable[[], object], folder: Path) -> tuple[list[Any] | None, list[Any] | None]:
+def _refusal(read, folder):
     """An error's class, where, first row or task and the number of further ones; and its words.
 
     What Arrow says of a file is left out, since its versions say it in other words.
@@ -44,7 +43,7 @@ def _refusal(read: Callable[[], object], folder: Path) -> tuple[list[Any] | None
     return None, None
 
 
-def _check(kind: str, found: Found, of: str = "refusals") -> None:
+def _check(kind, found, of="refusals"):
     if REGENERATE:
         FROZEN[of][kind] = {**FROZEN[of].get(kind, {}), **found}
         text = json.dumps(FROZEN[of], indent=1, ensure_ascii=False) + "\n"
@@ -53,7 +52,7 @@ def _check(kind: str, found: Found, of: str = "refusals") -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_files_that_declare(kind: str, tmp_path: Path) -> None:
+def test_files_that_declare(kind, tmp_path):
     files, read = golden_refusals.readers(tmp_path)[kind]
     found, words = Found(), Found()
     for name, (text, named) in files.items():
@@ -64,7 +63,7 @@ def test_files_that_declare(kind: str, tmp_path: Path) -> None:
     _check(kind, words, "refusal_words")
 
 
-SUBMISSIONS: dict[str, dict[str, tuple[str, Callable[[Path], object]]]] = {
+SUBMISSIONS = {
     f"rows {ending}": {
         name: (f".{ending}", partial(golden_refusals.write_rows, name))
         for name in golden_refusals.ROWS
@@ -99,7 +98,7 @@ SLOW = ("rows csv", "rows jsonl")
         for part in range(PARTS.get(kind, 1))
     ],
 )
-def test_submissions(kind, part, tmp_path, embedded, monkeypatch) -> None:
+def test_submissions(kind, part, tmp_path, embedded, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found, words = Found(), Found()
     for name in [*SUBMISSIONS[kind]][part :: PARTS.get(kind, 1)]:

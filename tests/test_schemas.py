@@ -5,9 +5,6 @@ import io
 import json
 import re
 import shlex
-from collections.abc import Collection, Iterator
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -65,9 +62,9 @@ COMMANDS = {
 TYPES = {bool: "boolean", int: "integer", float: "number", str: "text", type(None): "null"}
 
 
-def _sections(root: Path) -> dict[str, dict[str, set[str]]]:
+def _sections(root):
     """Types by key or column and section; ``### CSV`` below ``## score`` is ``score CSV``."""
-    sections: dict[str, dict[str, set[str]]] = {}
+    sections = {}
     for line in (root / "docs/schemas.md").read_text(encoding="utf-8").splitlines():
         if match := re.fullmatch("## (.*)", line):
             name = above = match[1].replace("`", "")
@@ -79,9 +76,9 @@ def _sections(root: Path) -> dict[str, dict[str, set[str]]]:
     return sections
 
 
-def _keys(sections: dict[str, dict[str, set[str]]], name: str) -> dict[str, set[str]]:
+def _keys(sections, name):
     """The keys of a section, with those of the shapes that it names."""
-    keys: dict[str, set[str]] = {}
+    keys = {}
     for key, types in sections[name].items():
         for kind in types:
             if f"Shapes {kind}" in sections:
@@ -92,7 +89,7 @@ def _keys(sections: dict[str, dict[str, set[str]]], name: str) -> dict[str, set[
     return keys
 
 
-def _output(command: str, folder: Path, form: str) -> str:
+def _output(command, folder, form):
     program, *arguments = shlex.split(command)
     for word in arguments:
         name = re.split("[:/]", word)[0]
@@ -104,7 +101,7 @@ def _output(command: str, folder: Path, form: str) -> str:
     return result.stdout
 
 
-def _leaves(value: Any, path: str, keys: Collection[str]) -> Iterator[tuple[str, str]]:
+def _leaves(value, path, keys):
     """Yield every value's path and type; ``*`` stands for any name."""
     if isinstance(value, dict):
         free = f"{path}.*" if any(key.startswith(f"{path}.*") for key in keys) else ""
@@ -123,21 +120,21 @@ def _leaves(value: Any, path: str, keys: Collection[str]) -> Iterator[tuple[str,
 SLOW = ("score", "score --bias", "leaderboard", "plan")
 
 
-def _columns(text: str) -> list[str]:
+def _columns(text):
     return next(csv.reader(io.StringIO(re.sub("^#.*\n", "", text))))
 
 
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in COMMANDS]
 )
-def test_keys_and_columns_are_documented(name, tmp_path, root, monkeypatch) -> None:
+def test_keys_and_columns_are_documented(name, tmp_path, root, monkeypatch):
     if name == "query-size":
         pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
     monkeypatch.chdir(tmp_path)
     assert f"\nSchema {OUTPUT_SCHEMA}. JSON" in (root / "docs/schemas.md").read_text("utf-8")
     sections = _sections(root)
     keys = _keys(sections, name)
-    types: dict[str, set[str]] = {}
+    types = {}
     for command in COMMANDS[name]:
         content = json.loads(_output(command, tmp_path, "json"))
         assert next(iter(content.items())) == ("schema", OUTPUT_SCHEMA)
@@ -146,7 +143,7 @@ def test_keys_and_columns_are_documented(name, tmp_path, root, monkeypatch) -> N
     undocumented = types.keys() - keys.keys()
     assert not undocumented, f"docs/schemas.md has no row, under {name}, for {sorted(undocumented)}"
 
-    def filled(path: str) -> bool:
+    def filled(path):
         return any(other.startswith((f"{path}.", f"{path}[].")) for other in types)
 
     # a key's own keys are printed, or it stands in a list that is empty everywhere
@@ -161,13 +158,13 @@ def test_keys_and_columns_are_documented(name, tmp_path, root, monkeypatch) -> N
         assert _columns(_output(COMMANDS[name][0], tmp_path, "csv")) == list(columns)
 
 
-def test_columns_of_a_table_for_a_paper(tmp_path: Path, root: Path) -> None:
+def test_columns_of_a_table_for_a_paper(tmp_path, root):
     table = f"fslbench table {root}/examples/my_results.parquet --task-set open-5w5s5q"
     assert _columns(_output(table, tmp_path, "csv")) == list(_sections(root)["table CSV"])
 
 
 @pytest.mark.parametrize(("name", "schema"), [("scores", SCORES), ("comparisons", COMPARISONS)])
-def test_columns_of_frames_and_sql_tables_are_documented(name, schema, root) -> None:
+def test_columns_of_frames_and_sql_tables_are_documented(name, schema, root):
     documented = _sections(root)[f"Frames and SQL tables {name}"]
     kinds = {pa.string(): "text", pa.bool_(): "boolean", pa.int32(): "integer"}
     types = {field.name: kinds.get(field.type, "number") for field in schema}
@@ -175,9 +172,9 @@ def test_columns_of_frames_and_sql_tables_are_documented(name, schema, root) -> 
     assert list(documented) == schema.names
 
 
-def test_the_schemas_of_files_are_made_from_their_types(root, capsys) -> None:
+def test_the_schemas_of_files_are_made_from_their_types(root, capsys):
     (block,) = re.findall("```python\n(.*?)```", (root / "docs/schemas.md").read_text(), re.S)
-    made: dict[str, Any] = {}
+    made = {}
     exec(block, made)
     fields = made["schema"](made["DatasetSpec"])["$defs"]["DatasetSpec"]
     assert fields["additionalProperties"] is False

@@ -1,7 +1,6 @@
 """Bias: by hand, against enumeration, by scipy, by the jackknife, by simulation."""
 
 import itertools
-from collections.abc import Callable
 from functools import partial
 from math import comb
 
@@ -33,7 +32,7 @@ from benchmark_spec.errors import SpecError
 
 
 @pytest.mark.parametrize(("way", "queries"), [(2, 2), (3, 2), (2, 4), (4, 3), (3, 4)])
-def test_the_conditional_expectation_is_that_of_all_arrangements(way: int, queries: int) -> None:
+def test_the_conditional_expectation_is_that_of_all_arrangements(way, queries):
     sums = np.zeros(way * queries + 1)
     for right in itertools.product((0, 1), repeat=way * queries):
         classes = np.array(right).reshape(way, queries).sum(axis=1)
@@ -43,14 +42,14 @@ def test_the_conditional_expectation_is_that_of_all_arrangements(way: int, queri
 
 
 @given(st.integers(2, 6), st.integers(2, 12), st.floats(0.01, 0.99, allow_nan=False))
-def test_averaged_over_binomial_totals_it_is_the_independent_one(way, queries, p) -> None:
+def test_averaged_over_binomial_totals_it_is_the_independent_one(way, queries, p):
     total = way * queries
     weights = stats.binom.pmf(np.arange(total + 1), total, p)
     mean = float(weights @ expectations(way, queries))
     assert mean == pytest.approx(expected_if_independent(p, way, queries), rel=1e-9, abs=1e-12)
 
 
-def test_simulation_of_tasks_whose_difficulty_varies() -> None:
+def test_simulation_of_tasks_whose_difficulty_varies():
     """Classes of a task are equally hard, tasks are not: no excess, and the binomial is too low."""
     rng = np.random.default_rng(0)
     p = rng.beta(6, 2, 40_000)
@@ -73,12 +72,12 @@ def test_simulation_of_tasks_whose_difficulty_varies() -> None:
         ([[1, 1]], 600, "at most 512"),
     ],
 )
-def test_counts_that_are_none(correct: object, queries: int, message: str) -> None:
+def test_counts_that_are_none(correct, queries, message):
     with pytest.raises(SpecError, match=message):
         expected_if_equal(np.array(correct), queries)
 
 
-def test_steps_and_gaps_by_hand() -> None:
+def test_steps_and_gaps_by_hand():
     before, after = np.array([[2, 2], [2, 1], [1, 2]]), np.array([[1, 2], [0, 1], [0, 2]])
     score, lost = step_score(after, 2, "open"), gap(before, after, 2, "open")
     # given 3, 1 and 2 of 4 right, equal classes have a minimum of 1, 0 and 4/6 of 2
@@ -91,7 +90,7 @@ def test_steps_and_gaps_by_hand() -> None:
     assert found == pytest.approx([100 * 4 / 12, 100 * 3 / 6, score.excess.mean])
 
 
-def test_contrasts_of_methods_and_of_gaps() -> None:
+def test_contrasts_of_methods_and_of_gaps():
     rng = np.random.default_rng(0)
     a, b, c, d = (rng.binomial(5, p, (30, 4)) for p in (0.9, 0.7, 0.8, 0.7))
     found = contrast([(1, a), (-1, c)], 5, "open", 0.9)
@@ -112,21 +111,21 @@ def test_contrasts_of_methods_and_of_gaps() -> None:
     assert same.worst.mean == 0
 
 
-def test_one_query_a_class() -> None:
+def test_one_query_a_class():
     ones = np.array([[1, 0], [1, 1]])
     score, none = step_score(ones, 1, "closed"), gap(ones, ones, 1, "closed")
     assert (score.equal, score.excess, score.worst.mean) == (None, None, 50)
     assert (none.excess, none.accuracy.constant) == (None, True)
 
 
-def test_gaps_of_other_tasks_and_of_one() -> None:
+def test_gaps_of_other_tasks_and_of_one():
     with pytest.raises(SpecError, match="of the same tasks"):
         gap(np.ones((2, 2), int), np.ones((3, 2), int), 2, "open")
     alone = interval_of(np.array([3.0]), "open", 0.95)
     assert (alone.halfwidth, alone.constant) == (None, True)
 
 
-def test_of_several_runs_every_measure_is_the_mean_of_each_runs() -> None:
+def test_of_several_runs_every_measure_is_the_mean_of_each_runs():
     rng = np.random.default_rng(2)
     three, one = rng.binomial(5, 0.7, (30, 4, 3)), rng.binomial(5, 0.8, (30, 4))
     score = step_score(three, 5, "closed")
@@ -147,7 +146,7 @@ def test_of_several_runs_every_measure_is_the_mean_of_each_runs() -> None:
     assert between.excess.mean == pytest.approx(100 * (excess(one, 5) - over).mean())
 
 
-def test_what_training_anew_adds_by_hand() -> None:
+def test_what_training_anew_adds_by_hand():
     # 2 classes of 5 queries; in runs 1 and 2 all tasks have 4 and 3, 2 and 1 right: 70 and 30 %,
     # wAcc 60 and 20 %: s = 28.284, s/√2 = 20, and t of one degree of freedom is 12.7062
     before = np.tile(np.array([[4, 2], [3, 1]]), (6, 1, 1))
@@ -171,7 +170,7 @@ def test_what_training_anew_adds_by_hand() -> None:
     assert some.accuracy.halfwidth == pytest.approx(254.124, rel=1e-5)
 
 
-def test_equal_methods_of_different_runs_are_not_told_apart() -> None:
+def test_equal_methods_of_different_runs_are_not_told_apart():
     """Runs differ by 5 points: without them four in five data sets would show a difference."""
     rng = np.random.default_rng(0)
     data_sets, wrong, without = 100, np.zeros(3), 0
@@ -188,11 +187,11 @@ def test_equal_methods_of_different_runs_are_not_told_apart() -> None:
     assert without > 0.6 * data_sets
 
 
-def _class(queries: int, spread: float, accuracy: float) -> list[float]:
+def _class(queries, spread, accuracy):
     """How often a class has 0..Q queries right, by scipy's quadrature."""
 
-    def mean(of: Callable[[float], float], centre: float) -> float:
-        def weighted(z: float) -> float:
+    def mean(of, centre):
+        def weighted(z):
             return of(expit(centre + spread * z)) * stats.norm.pdf(z)
 
         return float(integrate.quad(weighted, -10, 10, epsabs=1e-12, limit=200)[0])
@@ -202,7 +201,7 @@ def _class(queries: int, spread: float, accuracy: float) -> list[float]:
     return [mean(chance, centre) for chance in of_counts]
 
 
-def test_the_spread_of_two_classes_of_two_queries_by_hand() -> None:
+def test_the_spread_of_two_classes_of_two_queries_by_hand():
     counts = np.array([[0, 2], [1, 1], [1, 2], [2, 2], [2, 2]])
     spread = ClassSpread.of(counts, 2)  # one each in half of the tasks that have two right
     none, one, both = _class(2, spread.variance**0.5, 15 / 20)
@@ -210,7 +209,7 @@ def test_the_spread_of_two_classes_of_two_queries_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("spread", "accuracy"), [(0.5, 0.9), (1.3, 0.6), (4.0, 0.3)])
-def test_it_is_that_of_all_counts(spread: float, accuracy: float) -> None:
+def test_it_is_that_of_all_counts(spread, accuracy):
     way, queries = 3, 4
     classes = _class(queries, spread, accuracy)
     lowest, often = np.zeros((2, way * queries + 1))
@@ -222,19 +221,19 @@ def test_it_is_that_of_all_counts(spread: float, accuracy: float) -> None:
     np.testing.assert_allclose(found, lowest / often, rtol=1e-8)
 
 
-def test_without_spread_it_is_that_of_equally_hard_classes() -> None:
+def test_without_spread_it_is_that_of_equally_hard_classes():
     for way, queries, accuracy in ((5, 5, 0.8), (20, 5, 0.99), (4, 128, 0.976)):
         found = expectations_if_unequal(way, queries, 0.0, accuracy)
         np.testing.assert_allclose(found, expectations(way, queries), rtol=1e-10, atol=1e-14)
 
 
-def _step(rng, logits, accuracy: float, queries: int) -> np.ndarray:
+def _step(rng, logits, accuracy, queries):
     by = optimize.brentq(lambda by: expit(logits + by).mean() - accuracy, -20, 20)
     return np.asarray(rng.binomial(queries, expit(logits + by)))
 
 
 @pytest.mark.parametrize("queries", [5, 15])
-def test_where_the_level_falls_and_nothing_else_it_is_the_excess(queries: int) -> None:
+def test_where_the_level_falls_and_nothing_else_it_is_the_excess(queries):
     """Classes differ and there is no bias: the excess grows tenfold, all of it the level's."""
     rng = np.random.default_rng(0)
     logits = 1.2 * rng.standard_normal((20_000, 5))
@@ -252,7 +251,7 @@ def test_where_the_level_falls_and_nothing_else_it_is_the_excess(queries: int) -
     assert unfair.beyond_level.low > 2
 
 
-def test_on_the_first_step_it_is_the_excess_and_nothing_lies_beyond() -> None:
+def test_on_the_first_step_it_is_the_excess_and_nothing_lies_beyond():
     rng = np.random.default_rng(1)
     first = _step(rng, rng.standard_normal((200, 5, 1)) + np.zeros(3), 0.7, 5)
     at = ClassSpread.of(first, 5).at(first)
@@ -260,13 +259,13 @@ def test_on_the_first_step_it_is_the_excess_and_nothing_lies_beyond() -> None:
     np.testing.assert_allclose(at.beyond, 0, atol=1e-8)
 
 
-def test_the_error_is_the_jackknifes() -> None:
+def test_the_error_is_the_jackknifes():
     """Each task left out of both steps, all of it computed anew."""
     rng = np.random.default_rng(2)
     logits = 1.2 * rng.standard_normal((60, 5))
     first, then = (_step(rng, logits, accuracy, 5) for accuracy in (0.8, 0.5))
 
-    def beyond(of: np.ndarray) -> float:
+    def beyond(of):
         spread = ClassSpread.of(first[of], 5)
         return float(spread.at(then[of]).beyond.mean())
 
@@ -278,7 +277,7 @@ def test_the_error_is_the_jackknifes() -> None:
     assert values.mean() == pytest.approx(excess(then, 5).mean() - spread.at(then).excess)
 
 
-def test_runs_and_fewer_tasks() -> None:
+def test_runs_and_fewer_tasks():
     rng = np.random.default_rng(3)
     logits = rng.standard_normal((80, 4, 1)) + np.zeros(2)
     first, then = (_step(rng, logits, accuracy, 6) for accuracy in (0.8, 0.6))
@@ -315,11 +314,11 @@ def test_runs_and_fewer_tasks() -> None:
         ([[0, 9], [9, 0], [0, 9]], 9),  # further apart than any spread
     ],
 )
-def test_where_the_first_step_leaves_it_open(counts: list[list[int]], queries: int) -> None:
+def test_where_the_first_step_leaves_it_open(counts, queries):
     assert ClassSpread.of(np.array(counts), queries) is None
 
 
-def test_equal_classes_have_no_spread_and_an_error_all_the_same() -> None:
+def test_equal_classes_have_no_spread_and_an_error_all_the_same():
     first = np.full((40, 3), 2)
     assert ClassSpread.of(first, 4).variance == 0
     mixed = np.concatenate([first, np.random.default_rng(4).binomial(4, 0.5, (40, 3))])
@@ -329,7 +328,7 @@ def test_equal_classes_have_no_spread_and_an_error_all_the_same() -> None:
     assert spread.at(mixed).excess == pytest.approx(0, abs=1e-12)
 
 
-def test_rank_correlation_by_hand() -> None:
+def test_rank_correlation_by_hand():
     # ranks 3 1 2 against 3 1 2, 1 3 2 and 2 1 3: 1 - 6 (0, 4 + 4 + 0, 1 + 0 + 1) / (3 * 8)
     means = np.array([[3.0], [1.0], [2.0]])
     for other, value in ((means, 1.0), (-means, -1.0), ([[2.0], [1.0], [3.0]], 0.5)):
@@ -339,7 +338,7 @@ def test_rank_correlation_by_hand() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_it_is_scipys(seed: int) -> None:
+def test_it_is_scipys(seed):
     rng = np.random.default_rng(seed)
     a = rng.integers(0, 4, (8, 30)).astype(float)
     b = rng.integers(0, 4, (8, 30)) + 0.3 * a
@@ -352,7 +351,7 @@ def test_it_is_scipys(seed: int) -> None:
     assert wider.low <= found.low
 
 
-def test_what_is_sure_and_what_is_not() -> None:
+def test_what_is_sure_and_what_is_not():
     rng = np.random.default_rng(0)
     far = np.arange(6)[:, None] + 0.1 * rng.normal(size=(6, 200))
     sure = rank_correlation(far, far + 0.1 * rng.normal(size=far.shape))
@@ -361,7 +360,7 @@ def test_what_is_sure_and_what_is_not() -> None:
     assert noise.high - noise.low > 1.0
 
 
-def test_rank_correlation_of_other_tasks() -> None:
+def test_rank_correlation_of_other_tasks():
     """The same methods on tasks of two captioners: resampled apart."""
     rng = np.random.default_rng(0)
     skill = np.arange(6)[:, None]
@@ -378,6 +377,6 @@ def test_rank_correlation_of_other_tasks() -> None:
 @pytest.mark.parametrize(
     "shapes", [((2, 5), (2, 5)), ((3, 5), (3, 4)), ((3,), (3,)), ((3, 0), (3, 0))]
 )
-def test_what_has_no_rank_correlation(shapes: tuple[tuple[int, ...], ...]) -> None:
+def test_what_has_no_rank_correlation(shapes):
     with pytest.raises(SpecError, match="same three methods or more"):
         rank_correlation(*map(np.zeros, shapes))

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from math import atan, isnan, lcm, nan, pi, sqrt
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from analysis_sql.comparison import pairs
 from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
-    PairInterval,
     Verdict,
     direct_verdicts,
     holm,
@@ -44,13 +42,13 @@ from analysis_sql.ranking.multiple_comparisons import (
 )
 
 
-def _compare(a: list[int], b: list[int], unit: int = 10, level: float = 0.95) -> PairInterval:
+def _compare(a, b, unit=10, level=0.95):
     x, y = np.array(a), np.array(b)
     counts = Counts(np.stack([x, y]), np.full(2, x.size), unit)
     return primary_pairs(counts, "open", level).columns(0, np.array([1])).intervals()[0]
 
 
-def test_verdicts_by_hand() -> None:
+def test_verdicts_by_hand():
     # differences 1, 2, 3 of 10: 10, 20, 30 points; mean 20, sd 10; t(2) · 10 / √3 = 24.8414
     found = _compare([5, 7, 9], [4, 5, 6])
     assert found.difference.mean == 20.0
@@ -66,21 +64,21 @@ def test_verdicts_by_hand() -> None:
     assert (found.verdict, found.verdict_direct) == (Verdict.BETTER, Verdict.INCONCLUSIVE)
 
 
-def test_separate_intervals_that_touch_overlap() -> None:
+def test_separate_intervals_that_touch_overlap():
     first, second = ([50, 50, 54, 54], [2, 1.9, 2, nan]), ([54, 54, 50, 50], [2, 2, 1.9, 1.9])
     found = direct_verdicts(*map(np.array, (*first, *second)))
     expected = [Verdict.INCONCLUSIVE, Verdict.WORSE, Verdict.BETTER, Verdict.NOT_ESTIMABLE]
     assert [VERDICTS[code] for code in found.tolist()] == expected
 
 
-def test_holm_by_hand() -> None:
+def test_holm_by_hand():
     p = np.array([0.01, 0.04, 0.03, 0.005])
     # sorted 0.005 0.01 0.03 0.04: Holm 4, 3, 2, 1 times: 0.02 0.03 0.06 and 0.04, raised to 0.06
     assert holm(p).p == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm(p).significant(0.95).tolist() == [True, False, False, True]
 
 
-def test_what_cannot_be_compared_is_no_member_of_the_family() -> None:
+def test_what_cannot_be_compared_is_no_member_of_the_family():
     p = np.array([[nan, 0.01], [0.02, nan]])
     found = holm(p)
     assert found.size == 2
@@ -95,7 +93,7 @@ families = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
 
 
 @given(families, st.sampled_from([0.01, 0.05, 0.2]))
-def test_adjusted_values_reject_what_stepping_down_rejects(p: np.ndarray, a: float) -> None:
+def test_adjusted_values_reject_what_stepping_down_rejects(p, a):
     n, rejected = p.size, set()
     for i, at in enumerate(np.argsort(p, kind="stable").tolist()):
         if (n - i) * p[at] > a:
@@ -105,7 +103,7 @@ def test_adjusted_values_reject_what_stepping_down_rejects(p: np.ndarray, a: flo
 
 
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=40), st.sampled_from(["open", "closed"]))
-def test_p_values_are_scipys_and_agree_with_the_verdicts(d: list[int], kind: str) -> None:
+def test_p_values_are_scipys_and_agree_with_the_verdicts(d, kind):
     moments = Moments.of(np.array(d), 25)
     p = float(paired_p(moments, kind))
     if len(set(d)) > 1:
@@ -123,14 +121,14 @@ LEVEL = 0.95
 ONE = np.array([1])
 
 
-def _counts(x: np.ndarray, tasks: list[int] | None = None, unit: Any = 25) -> Counts:
+def _counts(x, tasks=None, unit=25):
     m, t = x.shape
     answered = np.array([t] * m if tasks is None else tasks)
     x = np.where(np.arange(t) < answered[:, None], x, 0).astype(np.int32)
     return Counts(x, answered.astype(np.int64), unit)
 
 
-def _difference(counts: Counts, i: int, j: int) -> Moments:
+def _difference(counts, i, j):
     return pair_differences(counts.some([i, j]), np.array([0]), np.array([1]))
 
 
@@ -140,7 +138,7 @@ matrices = hnp.arrays(
 
 
 @given(matrices, st.data())
-def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(x, data) -> None:
+def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(x, data):
     m, t = x.shape
     some = st.lists(st.integers(25, 10**6), min_size=m, max_size=m)
     units = np.array(data.draw(st.just([25] * m) | some))
@@ -180,7 +178,7 @@ def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(x, data) -
 
 
 @pytest.mark.parametrize("largest", [35, 5_000, 2**20])
-def test_products_are_exact_whatever_their_size(largest: int) -> None:
+def test_products_are_exact_whatever_their_size(largest):
     # float32, float64 and integer products in turn
     rng = np.random.default_rng(0)
     x = rng.integers(largest - 5, largest + 1, (3, 20_000)).astype(np.int32)
@@ -194,7 +192,7 @@ def test_products_are_exact_whatever_their_size(largest: int) -> None:
             assert arrays.halfwidth[i, j] == one.halfwidth[2, 0]
 
 
-def test_blocks_of_rows_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_rows_are_joined(monkeypatch):
     x = np.random.default_rng(0).integers(0, 26, (7, 30))
     asked = np.triu(np.ones((5, 7), bool), 1)
     whole = pair_arrays(_counts(x), np.ones((5, 7), bool), "open", LEVEL)
@@ -209,13 +207,13 @@ def test_blocks_of_rows_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
 UNIT = 10
 
 
-def _expected_p(step: int, tasks: int) -> float:
+def _expected_p(step, tasks):
     if step == 0:
         return 1.0
     return nan if tasks < 2 else 2.0 ** (1 - tasks)
 
 
-def _expected_verdict(step: int, p: float, level: float) -> Verdict:
+def _expected_verdict(step, p, level):
     if step == 0:
         return Verdict.IDENTICAL
     if isnan(p) or p > 1 - level + 1e-12:
@@ -224,7 +222,7 @@ def _expected_verdict(step: int, p: float, level: float) -> Verdict:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int]:
+def cases(draw):
     """Classes of some tasks, and two methods whose counts differ by the same on every task."""
     tasks, way = draw(st.integers(1, 9)), draw(st.integers(2, 3))
     if draw(st.booleans()):  # no class twice
@@ -243,7 +241,7 @@ levels = st.sampled_from([0.5, 0.75, 0.9, 0.95, 0.99, 1 - 2**-5]) | st.floats(0.
 
 
 @given(cases(), levels, st.sampled_from(["open", "closed"]))
-def test_new_images(case: tuple[np.ndarray, np.ndarray, int], level: float, kind: Any) -> None:
+def test_new_images(case, level, kind):
     _, x, step = case
     tasks = x.shape[1]
     counts = Counts(x, np.full(2, tasks), UNIT)
@@ -275,7 +273,7 @@ def test_new_images(case: tuple[np.ndarray, np.ndarray, int], level: float, kind
 
 
 @given(cases(), levels)
-def test_new_classes(case: tuple[np.ndarray, np.ndarray, int], level: float) -> None:
+def test_new_classes(case, level):
     classes, x, step = case
     design, counts = ClassDesign.of(classes), Counts(x, np.full(2, x.shape[1]), UNIT)
     p = _expected_p(step, len(disjoint_tasks(classes)))
@@ -294,7 +292,7 @@ def test_new_classes(case: tuple[np.ndarray, np.ndarray, int], level: float) -> 
 
 
 @pytest.fixture(scope="module")
-def nine() -> Counts:
+def nine():
     """Nine methods that are better and better, of which the second has two runs."""
     rng, queries = np.random.default_rng(7), np.full(9, 25)
     queries[1] = 50
@@ -303,12 +301,12 @@ def nine() -> Counts:
     return Counts(rng.binomial(queries[:, None], chance), np.full(9, 40), queries)
 
 
-def _paired_p(nine: Counts, i: int, j: int) -> np.ndarray:
+def _paired_p(nine, i, j):
     difference = pair_differences(nine, np.array([i]), np.array([j]))
     return np.asarray(paired_p(difference, "open"))
 
 
-def test_p_values_are_those_of_pairs_one_by_one(nine: Counts) -> None:
+def test_p_values_are_those_of_pairs_one_by_one(nine):
     """To the last bit; a method that answered fewer tasks is compared on these."""
     first, second = np.triu_indices(9, 1)
     tasks = np.where(np.arange(9) == 2, 11, 40)
@@ -321,7 +319,7 @@ def test_p_values_are_those_of_pairs_one_by_one(nine: Counts) -> None:
     assert np.concatenate(few).tolist() == every.tolist()
 
 
-def test_of_very_many_methods_only_pairs_asked_for_are_compared(nine, monkeypatch) -> None:
+def test_of_very_many_methods_only_pairs_asked_for_are_compared(nine, monkeypatch):
     by_holm = adjusted_pairs(nine, "open", only=8)
     monkeypatch.setattr(told_apart_module, "MOST_PAIRED", 8)
     with_one = adjusted_pairs(nine, "open", only=8)
@@ -336,21 +334,21 @@ RANKED = 20
 
 
 @pytest.fixture(scope="module")
-def boards() -> Any:
+def boards():
     return study_module("coverage.boards")
 
 
-def _lead(rows: np.ndarray) -> tuple[int, Counts]:
+def _lead(rows):
     counts = Counts(rows.astype(np.int16), np.full(len(rows), rows.shape[1]), RANKED)
     first = leader_of(counts.moments().mean, counts.tasks, np.ones(len(rows), bool))
     return first, lead(counts.some([first]), counts)
 
 
-def test_the_best_by_hand() -> None:
+def test_the_best_by_hand():
     # leader: 10 12 14 16 (mean 13). The first is behind by 1 3 1 3: mean 2, sd² = 4/3, so
     # t = 2/√(1/3) = 2√3; the last by -4 0 4 4: mean 1, sd² = 44/3, so t = √(3/11).
     # Student's law of 3 degrees: P(t > x√3) = 1/2 - (x/(1 + x²) + arctan x)/π
-    def tail(x: float) -> float:
+    def tail(x):
         return 0.5 - (x / (1 + x * x) + atan(x)) / pi
 
     first, last = tail(2.0), tail(1 / sqrt(11))
@@ -368,7 +366,7 @@ def test_the_best_by_hand() -> None:
     assert could_be_best(tiny, 10_000, 0.999999).tolist() == [True, False, True]
 
 
-def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
+def test_new_classes_as_the_two_sided_interval_at_twice_the_error():
     """One-sided at a is the interval at 1 - 2a, on one side: the house's own verdicts."""
     rng = np.random.default_rng(6)
     members = np.stack([rng.permutation(12)[:5] for _ in range(40)])
@@ -393,14 +391,14 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error() -> None:
         assert 0 < excluded.sum() < 29
 
 
-def test_what_cannot_be_said_of_new_classes_excludes_nobody() -> None:
+def test_what_cannot_be_said_of_new_classes_excludes_nobody():
     _, ahead = _lead(np.array([[18, 17, 19, 18, 20, 18] * 5, [9, 8, 9, 10, 9, 9] * 5]))
     p = ahead_p(ahead, "class-aware", ClassDesign.of(np.tile(np.arange(5), (30, 1))))
     assert could_be_best(p, 2, 0.95).all()
     assert not could_be_best(ahead_p(ahead, "open"), 2, 0.95)[1]
 
 
-def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised() -> None:
+def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised():
     """Every repetition draws its classes anew; methods differ in which they find hard."""
     rng = np.random.default_rng(8)
     design = ClassDesign.of(np.stack([rng.permutation(15)[:5] for _ in range(40)]))
@@ -416,7 +414,7 @@ def test_the_best_for_new_classes_is_in_the_set_as_often_as_promised() -> None:
     assert missed["open"] / 300 > 0.2  # which is why there is the other
 
 
-def test_the_boards_of_the_benchmark_have_the_rule_of_leaderboards(boards: Any) -> None:
+def test_the_boards_of_the_benchmark_have_the_rule_of_leaderboards(boards):
     rng = np.random.default_rng(10)
     x = rng.binomial(RANKED, np.linspace(0.5, 0.75, 7)[:, None], (5, 7, 25))
     _, p = boards.one_sided(x)
@@ -434,7 +432,7 @@ def test_the_boards_of_the_benchmark_have_the_rule_of_leaderboards(boards: Any) 
 @pytest.mark.parametrize(
     ("methods", "tasks", "many"), [(2, 13, 1000), (5, 30, 1000), (40, 30, 200)]
 )
-def test_what_a_no_claims_and_what_it_does_not(boards, methods, tasks, many) -> None:
+def test_what_a_no_claims_and_what_it_does_not(boards, methods, tasks, many):
     """Another method is at least as good: wrong only of the one best.  Not: worse than the best."""
     limit = 0.05 + 3 * np.sqrt(0.05 * 0.95 / many)
     one_best = boards.run(boards.Cell(boards.nearly_equal(methods), tasks, many, 11))

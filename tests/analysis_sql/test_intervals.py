@@ -4,7 +4,6 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import isnan, sqrt
 from statistics import stdev
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from scipy.special import stdtr
 
 from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_p
-from analysis_sql.intervals.arrays import AnyInts
 from analysis_sql.intervals.bounds import disjoint_tasks, near_perfect, zero_bound
 from analysis_sql.intervals.counts import Counts, Moments, RunTerms, for_new_runs, run_terms
 from analysis_sql.intervals.intervals import Interval, halfwidths, interval
@@ -25,7 +23,7 @@ from analysis_sql.intervals.student import NODE, mixture_quantiles, node_quantil
 from benchmark_spec.errors import SpecError
 
 
-def test_intervals_by_hand() -> None:
+def test_intervals_by_hand():
     # 3, 5, 4 of 5 queries: mean 80, sd 20, T = 3
     moments = Moments(tasks=3, total=12, squares=50, queries_per_task=5)
     closed = interval(moments, "closed", 0.95)
@@ -42,7 +40,7 @@ counts = st.lists(st.integers(0, 25), min_size=2, max_size=80).filter(lambda x: 
 
 
 @given(counts, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
-def test_open_is_scipys_t_interval_and_closed_its_normal_one(x: list[int], level: float) -> None:
+def test_open_is_scipys_t_interval_and_closed_its_normal_one(x, level):
     values = 100 * np.array(x) / 25
     for kind, law in (("open", stats.t(len(x) - 1)), ("closed", stats.norm())):
         found = interval(Moments.of(np.array(x), 25), kind, level)
@@ -50,7 +48,7 @@ def test_open_is_scipys_t_interval_and_closed_its_normal_one(x: list[int], level
         assert (found.low, found.high) == pytest.approx(tuple(ends), rel=1e-9, abs=1e-9)
 
 
-def test_one_task_has_no_interval_and_equal_ones_are_marked() -> None:
+def test_one_task_has_no_interval_and_equal_ones_are_marked():
     found = interval(Moments(1, 4, 16, 5), "open", 0.95)
     assert (found.mean, found.halfwidth, found.low, found.high) == (80.0, None, None, None)
     equal = interval(Moments.of(np.full(7, 5), 5), "open", 0.95)
@@ -58,13 +56,13 @@ def test_one_task_has_no_interval_and_equal_ones_are_marked() -> None:
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -1.0, 95.0, float("nan"), 1e-17, 0.9999999999999999])
-def test_levels_that_are_none(level: float) -> None:
+def test_levels_that_are_none(level):
     with pytest.raises(SpecError, match="confidence level"):
         interval(Moments(3, 12, 50, 5), "open", level)
 
 
 @given(st.lists(st.integers(-35, 35), min_size=2, max_size=50), st.integers(1, 35))
-def test_moments_against_exact_fractions(counts: list[int], unit: int) -> None:
+def test_moments_against_exact_fractions(counts, unit):
     moments = Moments.of(np.array(counts, np.int16), unit)
     values = [Fraction(100 * x, unit) for x in counts]
     assert moments.mean == pytest.approx(float(sum(values) / len(values)), abs=1e-12)
@@ -79,7 +77,7 @@ def test_moments_against_exact_fractions(counts: list[int], unit: int) -> None:
 
 @pytest.mark.parametrize("tasks", [2, 3, 5, 12, 31, 600, 2000])
 @pytest.mark.parametrize(("level", "power"), [(0.95, 0.8), (0.99, 0.9), (0.5, 0.6)])
-def test_the_power_is_that_of_the_noncentral_t(tasks: int, level: float, power: float) -> None:
+def test_the_power_is_that_of_the_noncentral_t(tasks, level, power):
     factor = detectable_factor(tasks, level, power)
     critical = stats.t.isf((1 - level) / 2, tasks - 1)
     above = stats.nct.sf(critical, tasks - 1, factor)
@@ -87,7 +85,7 @@ def test_the_power_is_that_of_the_noncentral_t(tasks: int, level: float, power: 
     assert above + below == pytest.approx(power, abs=1e-5)
 
 
-def test_differences_of_many_pairs_at_once() -> None:
+def test_differences_of_many_pairs_at_once():
     x = np.array([[1, 3, -2, 0], [2, 2, 2, 2], [5, 0, 0, 0]])
     tasks = np.array([4, 4, 1])
     moments = Moments(tasks, x.sum(axis=1), (x * x).sum(axis=1), 10)
@@ -101,7 +99,7 @@ def test_differences_of_many_pairs_at_once() -> None:
     assert detectable_difference(Moments(tasks[:2], np.array([[1], [2]]), 9, 10)).shape == (2, 2)
 
 
-def test_of_queries_that_are_worth_no_less_it_is_clopper_and_pearsons() -> None:
+def test_of_queries_that_are_worth_no_less_it_is_clopper_and_pearsons():
     """Three errors in three of 30 tasks of 50: tasks differ less than chance would have it."""
     x = np.full(30, 50)
     x[:3] = 49
@@ -130,21 +128,21 @@ def test_of_queries_that_are_worth_no_less_it_is_clopper_and_pearsons() -> None:
         ("closed", 0.95, 600, 99.0, 0.1, False),
     ],
 )
-def test_where_there_are_no_bounds(given: tuple[Any, ...]) -> None:
+def test_where_there_are_no_bounds(given):
     assert near_perfect(Interval(*given), 25) is None
 
 
 @pytest.mark.parametrize("tasks", [13, 100])
 @pytest.mark.parametrize(("accuracy", "query"), [(0.985, 25), (0.99, 50), (0.995, 25), (0.999, 25)])
 @pytest.mark.parametrize("overdispersion", [0.0, 0.02])
-def test_coverage_near_perfect(tasks, accuracy, query, overdispersion) -> None:
+def test_coverage_near_perfect(tasks, accuracy, query, overdispersion):
     """4000 sets: at least 92 % of those above 98 %, and never less than Student's by 3 points.
 
     An interval is asked for wherever some task has an error and the mean is above 98 %; a set that
     is told to be below has the open interval.  Overdispersed tasks are beta-binomial.
     """
     rng = np.random.default_rng([tasks, int(1e4 * accuracy), query])
-    p: float | np.ndarray = accuracy
+    p = accuracy
     if overdispersion:
         many = 1 / overdispersion - 1
         p = rng.beta(accuracy * many, (1 - accuracy) * many, (4000, tasks))
@@ -165,7 +163,7 @@ def test_coverage_near_perfect(tasks, accuracy, query, overdispersion) -> None:
 
 @pytest.mark.parametrize("trials", [1, 7, 235])
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.999])
-def test_bounds_of_zero_are_clopper_and_pearsons(trials: int, level: float) -> None:
+def test_bounds_of_zero_are_clopper_and_pearsons(trials, level):
     high = stats.binomtest(0, trials, alternative="less").proportion_ci(level, "exact").high
     assert zero_bound(trials, level) == pytest.approx(100 * high, rel=1e-9)
     # with that probability, none in so many has chance 1 - level
@@ -175,7 +173,7 @@ def test_bounds_of_zero_are_clopper_and_pearsons(trials: int, level: float) -> N
     assert zero_bound(10_000) == pytest.approx(300 / 10_000, rel=0.002)
 
 
-def _largest(classes: np.ndarray) -> int:
+def _largest(classes):
     sets = [set(row) for row in classes.tolist()]
     for size in range(len(sets), 0, -1):
         for chosen in combinations(sets, size):
@@ -186,7 +184,7 @@ def _largest(classes: np.ndarray) -> int:
 
 @settings(max_examples=60)
 @given(st.integers(1, 9), st.integers(1, 3), st.integers(3, 9), st.integers(0, 999))
-def test_disjoint_tasks_against_all_choices(tasks: int, way: int, n: int, seed: int) -> None:
+def test_disjoint_tasks_against_all_choices(tasks, way, n, seed):
     rng = np.random.default_rng(seed)
     classes = np.stack([rng.permutation(n)[:way] for _ in range(tasks)])
     found = disjoint_tasks(classes)
@@ -199,7 +197,7 @@ def test_disjoint_tasks_against_all_choices(tasks: int, way: int, n: int, seed: 
     assert 1 <= len(few) <= len(found)
 
 
-def test_a_large_set_gives_a_lower_bound() -> None:
+def test_a_large_set_gives_a_lower_bound():
     rng = np.random.default_rng(0)
     classes = np.stack([rng.permutation(200)[:5] for _ in range(500)])
     found = disjoint_tasks(classes)
@@ -211,20 +209,20 @@ def test_a_large_set_gives_a_lower_bound() -> None:
     assert disjoint_tasks(np.concatenate([classes, classes])) == found
 
 
-def sign_flip(differences: AnyInts) -> float:
+def sign_flip(differences):
     return float(sign_flips(differences[None])[0])
 
 
 @given(st.lists(st.integers(-6, 6), min_size=1, max_size=11))
 @example([1, 2, -3])  # sums of ±1 ±2 ±3: 6 4 2 0 0 -2 -4 -6; observed 0: all
 @example([-1, -2, -3])
-def test_sign_flips_against_a_list_of_all(differences: list[int]) -> None:
+def test_sign_flips_against_a_list_of_all(differences):
     d = np.array(differences)
     sums = np.array(list(product([1, -1], repeat=len(d)))) @ d
     assert sign_flip(d) == np.mean(np.abs(sums) >= abs(d.sum()))  # to the last bit
 
 
-def _count(differences: list[int]) -> Fraction:
+def _count(differences):
     """The p-value in integers: the polynomial Π (1 + z^|d|) in one huge number."""
     width = len(differences) + 1
     packed = 1
@@ -237,7 +235,7 @@ def _count(differences: list[int]) -> Fraction:
 
 
 @pytest.mark.parametrize(("tasks", "unit", "mean"), [(53, 25, 0.03), (60, 5, 0.1), (400, 35, 0.01)])
-def test_against_exact_integers(tasks: int, unit: int, mean: float) -> None:
+def test_against_exact_integers(tasks, unit, mean):
     rng = np.random.default_rng(tasks)
     d = np.rint(unit * rng.normal(mean, 0.1, tasks)).astype(int)
     exact, unequal = _count(d.tolist()), int(np.count_nonzero(d))
@@ -245,20 +243,20 @@ def test_against_exact_integers(tasks: int, unit: int, mean: float) -> None:
     assert abs(Fraction(sign_flip(d)) - exact) <= error * exact
 
 
-def test_what_too_many_values_would_be_kept_of() -> None:
+def test_what_too_many_values_would_be_kept_of():
     assert sign_flip(np.full(49, 32_767) - 2 * (np.arange(49) % 2)) < 1e-9
     assert np.isnan(sign_flip(np.array([10**7, -3 * 10**6, 7])))
 
 
 @pytest.mark.parametrize(("tasks", "most"), [(2, 3), (19, 6), (30, 40), (49, 3), (49, 500)])
-def test_many_pairs_as_each(tasks: int, most: int) -> None:
+def test_many_pairs_as_each(tasks, most):
     d = np.random.default_rng(1).integers(-most, most + 1, (300, tasks))
     d[:3] = [[0] * tasks, [6] * tasks, [-4] * tasks]  # nothing differs, and a common unit
     assert sign_flips(d).tolist() == [sign_flip(each) for each in d]
 
 
 @pytest.mark.parametrize("freedom", [2, 3, 8, 60, 1999, 10**6])
-def test_students_tails_agree_with_scipy_as_far_as_numbers_go(freedom: int) -> None:
+def test_students_tails_agree_with_scipy_as_far_as_numbers_go(freedom):
     x = np.concatenate([[0.0], np.linspace(0, 45, 20011), np.geomspace(1e-9, 1e12, 3011)])
     expected = stdtr(freedom, -x)
     told = expected > 1e-290
@@ -266,7 +264,7 @@ def test_students_tails_agree_with_scipy_as_far_as_numbers_go(freedom: int) -> N
     np.testing.assert_allclose(student_tail(freedom, x)[~told], expected[~told], atol=1e-289)
 
 
-def test_tails_each_depend_on_their_own_x_alone() -> None:
+def test_tails_each_depend_on_their_own_x_alone():
     x = np.random.default_rng(0).gamma(1.0, 2.0, (300, 129))
     whole = student_tail(27, x)
     assert whole.shape == x.shape
@@ -275,7 +273,7 @@ def test_tails_each_depend_on_their_own_x_alone() -> None:
 
 @pytest.mark.parametrize("freedom", [1, 4, 60, 1999])
 @pytest.mark.parametrize("alpha", [0.99, 0.5, 0.05, 1e-6])
-def test_quantiles_of_mixtures_leave_as_much_outside(freedom: int, alpha: float) -> None:
+def test_quantiles_of_mixtures_leave_as_much_outside(freedom, alpha):
     """On nodes and off them, of one law and of laws far apart, alone as in company."""
     rng = np.random.default_rng(freedom)
     weights = rng.dirichlet(np.full(700, 0.02), 40)
@@ -290,7 +288,7 @@ def test_quantiles_of_mixtures_leave_as_much_outside(freedom: int, alpha: float)
         assert np.concatenate(alone) == pytest.approx(h[[0, 9]], rel=1e-12)
 
 
-def _moments(mean: float, deviation: float, tasks: int, *terms: float) -> Moments:
+def _moments(mean, deviation, tasks, *terms):
     """Moments of tasks, half of which are above the mean by as much as the others are below."""
     unit = 1000
     step = round(deviation * sqrt((tasks - 1) / tasks) * unit / 100)
@@ -298,7 +296,7 @@ def _moments(mean: float, deviation: float, tasks: int, *terms: float) -> Moment
     return Moments.of(x, unit, RunTerms(*(terms or (0.0, 0.0))))
 
 
-def test_tasks_of_their_own_by_hand() -> None:
+def test_tasks_of_their_own_by_hand():
     # runs of 4 and of 2 tasks, of means 60 and 90 %: a run counts by its tasks, (4² + 2²)/6² = 5/9
     y, run = np.array([[0.5, 0.7, 0.5, 0.7, 0.8, 1.0], [0.5] * 6]), np.array([0, 0, 0, 0, 1, 1])
     counts = Counts.of_own_tasks(y, run)
@@ -322,7 +320,7 @@ def test_tasks_of_their_own_by_hand() -> None:
 
 
 @pytest.mark.parametrize("sizes", [(100,) * 2, (100,) * 4, (310, 30, 30, 30)])
-def test_tasks_of_their_own_hold_the_mean(sizes: tuple[int, ...]) -> None:
+def test_tasks_of_their_own_hold_the_mean(sizes):
     """Of runs that differ by four points, where tasks alone differ by ten."""
     rng, run, held = np.random.default_rng(0), np.repeat(np.arange(len(sizes)), sizes), 0
     for _ in range(1000):
@@ -332,7 +330,7 @@ def test_tasks_of_their_own_hold_the_mean(sizes: tuple[int, ...]) -> None:
     assert held >= 940
 
 
-def test_widths_by_hand() -> None:
+def test_widths_by_hand():
     # runs of 90, 91 and 92 %: s = 1, v = 1/3, v²/2 = 1/18; one run says nothing
     variance, square, _ = run_terms([1.0, None, 0.0], [3, 1, 2])
     assert (*variance, *square) == pytest.approx((1 / 3, 0, 0, 1 / 18, 0, 0))
@@ -356,14 +354,14 @@ def test_widths_by_hand() -> None:
 
 @pytest.mark.parametrize("runs", [(2, 1), (3, 3), (5, 2), (10, 10)])
 @pytest.mark.parametrize("mean", [0.3, 1.0, 2.5, 9.0])
-def test_p_is_where_the_interval_ends(mean: float, runs: tuple[int, int]) -> None:
+def test_p_is_where_the_interval_ends(mean, runs):
     # another implementation: Student's interval of 40 tasks, widened at every level, by search
     spreads = [0.8, 0.5 if runs[1] > 1 else None]
     variance, square, _ = run_terms(spreads, runs).sum()
     moments = _moments(mean, 4.0, 40, variance, square)
     error, degrees = float(moments.deviation) / sqrt(40), 39
 
-    def reaches(z: float) -> float:
+    def reaches(z):
         tail = stats.norm.sf(z)
         of_tasks = stats.t.isf(tail, degrees) * error
         of_runs = stats.t.isf(tail, variance**2 / square) * sqrt(variance)
@@ -382,7 +380,7 @@ def test_p_is_where_the_interval_ends(mean: float, runs: tuple[int, int]) -> Non
 @pytest.mark.parametrize("tasks", [8, 16, 40])
 @pytest.mark.parametrize("level", [0.99, 0.999])
 @pytest.mark.parametrize("share", [0.5, 3.0, 10.0])
-def test_p_of_few_tasks_is_the_interval_s(tasks: int, level: float, share: float) -> None:
+def test_p_of_few_tasks_is_the_interval_s(tasks, level, share):
     """Two runs that differ by as much as tasks do, or more."""
     v = share * 16.0 / tasks
     width = float(halfwidths(_moments(0, 4.0, tasks, v, v**2), "open", level))
@@ -396,7 +394,7 @@ def test_p_of_few_tasks_is_the_interval_s(tasks: int, level: float, share: float
 @pytest.mark.parametrize(
     ("kind", "verdict"), [("open", Verdict.INCONCLUSIVE), ("closed", Verdict.BETTER)]
 )
-def test_the_usual_verdict_of_a_constant_difference_leaves_out_runs(kind, verdict) -> None:
+def test_the_usual_verdict_of_a_constant_difference_leaves_out_runs(kind, verdict):
     # 4 points on each of 20 tasks; runs of the first are 8 points apart: ± 12.7 * 4
     x = np.arange(20) % 5 + 10
     counts = Counts.of([x + 1, x], [25, 25], [8 / sqrt(2), None], [2, 1])
@@ -412,7 +410,7 @@ def test_the_usual_verdict_of_a_constant_difference_leaves_out_runs(kind, verdic
 
 @pytest.mark.parametrize("tasks", [2, 3, 4, 5, 6, 8])
 @pytest.mark.parametrize("spread", [0.3, 3.0])
-def test_p_of_a_constant_difference_is_where_its_verdict_ends(tasks: int, spread: float) -> None:
+def test_p_of_a_constant_difference_is_where_its_verdict_ends(tasks, spread):
     x = [np.full(tasks, 65), np.full(tasks, 60)]
     counts = Counts.of(x, [100, 100], [spread, spread], [4, 4])
     first, second = np.array([0]), np.array([1])
@@ -425,7 +423,7 @@ def test_p_of_a_constant_difference_is_where_its_verdict_ends(tasks: int, spread
 
 
 @pytest.mark.filterwarnings("error")
-def test_far_p_values_of_what_does_not_bend_are_told_without_a_warning() -> None:
+def test_far_p_values_of_what_does_not_bend_are_told_without_a_warning():
     difference = _moments(20.0, 5.0, 400, 0.25, 0.25**2)
     (p,) = np.atleast_1d(difference.p_for_new_runs(np.array([1e-200]), lambda: 1.3, bends=False))
     assert 1e-200 < p < 0.05

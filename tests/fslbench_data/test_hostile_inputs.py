@@ -7,8 +7,6 @@ import os
 import re
 import struct
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -23,7 +21,6 @@ from builders.cli import main as build_main
 from builders.execution.steps import Journal
 from fslbench_data.cli import main
 from fslbench_data.evaluation.journal import Journal as Answers
-from fslbench_data.release.release import Release
 from fslbench_data.submission.reading import read_accuracies
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------
@@ -59,17 +56,15 @@ print("never asked for", at)
         ("builders.cli.release", "fslbench-build verify fslbench_data/embedded"),
     ],
 )
-def test_ctrl_c_during_imports_ends_with_130_and_no_traceback(
-    at: str, command: str, root: Path
-) -> None:
+def test_ctrl_c_during_imports_ends_with_130_and_no_traceback(at, command, root):
     done = python(_INTERRUPTED, at, *command.split(), cwd=root, timeout=120)
     assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert done.stderr in ("", "Stopped.\n")
 
 
 @pytest.mark.parametrize("command", [main, build_main])
-def test_ctrl_c_in_a_command_ends_with_130(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: Any, **__: Any) -> None:
+def test_ctrl_c_in_a_command_ends_with_130(command, monkeypatch):
+    def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     words = ["info"] if command is main else ["verify", "."]
@@ -81,7 +76,7 @@ def test_ctrl_c_in_a_command_ends_with_130(command: Any, monkeypatch: pytest.Mon
 # ---- headers of .npy files -----------------------------------------------------------------------
 
 
-def _npy(shape: tuple[int, ...], descr: str = "<f8", data: bytes = b"\0" * 80) -> bytes:
+def _npy(shape, descr="<f8", data=b"\0" * 80):
     header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
@@ -100,7 +95,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("data", HEADERS.values(), ids=HEADERS.keys())
-def test_headers_that_claim_what_is_not_there(data: bytes, tmp_path: Path) -> None:
+def test_headers_that_claim_what_is_not_there(data, tmp_path):
     path = tmp_path / "x.npy"
     path.write_bytes(data)
     with pytest.raises(UnreadableError, match="cannot be read"):
@@ -117,15 +112,15 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 NEARLY = st.tuples(VALUES | st.just("digits/open-5w10s7q"), VALUES, VALUES | st.lists(VALUES))
-OPTIONS: Any = {"features": "pixels", "datasets": ["digits"], "task_sets": "open-5w10s7q"}
+OPTIONS = {"features": "pixels", "datasets": ["digits"], "task_sets": "open-5w10s7q"}
 
 
-def nearest(support: Any, query: Any, rng: Any) -> Any:
+def nearest(support, query, rng):
     return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
 
 
 @pytest.fixture(scope="module")
-def finished(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, Any]:
+def finished(embedded, tmp_path_factory):
     path = tmp_path_factory.mktemp("journal") / "whole"
     submission = fb.evaluate(nearest, journal=path, **OPTIONS)
     return path.read_bytes(), submission.table
@@ -133,9 +128,7 @@ def finished(embedded: Release, tmp_path_factory: pytest.TempPathFactory) -> tup
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(line=NEARLY | VALUES)
-def test_lines_of_other_types_are_answered_again(
-    line: Any, finished: tuple[bytes, Any], tmp_path: Path
-) -> None:
+def test_lines_of_other_types_are_answered_again(line, finished, tmp_path):
     whole, table = finished
     head, *lines = whole.splitlines(keepends=True)
     path = tmp_path / "journal"
@@ -143,7 +136,7 @@ def test_lines_of_other_types_are_answered_again(
     assert fb.evaluate(nearest, journal=path, **OPTIONS).table.equals(table)
 
 
-def test_journals_nested_deep(tmp_path: Path) -> None:
+def test_journals_nested_deep(tmp_path):
     path = tmp_path / "journal"
     path.write_bytes(b'{"a":1}\n' + b"[" * 100_000 + b"\n")
     with closing(Answers(path, {"a": 1}, {})) as journal:
@@ -155,7 +148,7 @@ def test_journals_nested_deep(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["of", "notes", "made"])
 @pytest.mark.parametrize("value", [None, 1, "x", [[]], [{}], [1], {"x": 1}, {"x": {"files": 1}}])
-def test_a_journal_of_steps_of_other_types(key: str, value: Any, tmp_path: Path) -> None:
+def test_a_journal_of_steps_of_other_types(key, value, tmp_path):
     content = json.dumps({"of": {"a": 1}, "notes": {}, "made": {}} | {key: value})
     (tmp_path / "journal").write_text(content)
     with pytest.raises(OutputError, match=r"cannot be read|differ in"):
@@ -166,7 +159,7 @@ def test_a_journal_of_steps_of_other_types(key: str, value: Any, tmp_path: Path)
 
 
 @pytest.mark.parametrize("value", ["x" * 20_000, "9" * 20_000, "x " * 10_000, "1." * 10_000])
-def test_long_values_on_the_command_line(value: str) -> None:
+def test_long_values_on_the_command_line(value):
     for command in (
         ["score", "examples/my_results.parquet", "--dataset", value],
         ["score", "examples/my_results.parquet", "--against", value],
@@ -180,7 +173,7 @@ def test_long_values_on_the_command_line(value: str) -> None:
 
 
 @pytest.mark.slow
-def test_any_width(root: Path) -> None:
+def test_any_width(root):
     code = (
         "import os, resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))\n"
         "from fslbench_data.cli import main\n"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +22,6 @@ from benchmark_spec.errors import (
     SpecError,
     TaskLogError,
 )
-from fslbench_data.release.release import Release
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `torch`")
 
@@ -37,15 +33,15 @@ DIGITS = ("digits", "open-5w5s5q")
 
 
 @pytest.fixture(scope="module")
-def tasks(embedded: Release) -> Any:
+def tasks(embedded):
     return TaskDataset(embedded, *DIGITS, features="pixels")
 
 
-def nearest(batch: Any) -> Any:
+def nearest(batch):
     return torch.cdist(batch.query, batch.support.mean(dim=2)).argmin(dim=-1)
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(one, other):
     return [task.task_id for task in one.tasks] == [task.task_id for task in other.tasks] and all(
         torch.equal(getattr(one, name), getattr(other, name))
         for name in ("support", "query", "query_label")
@@ -55,7 +51,7 @@ def _equal(one: Any, other: Any) -> bool:
 # ---- features ------------------------------------------------------------------------------------
 
 
-def test_an_item_is_a_task(tasks: Any, embedded: Release) -> None:
+def test_an_item_is_a_task(tasks, embedded):
     features = embedded.features("digits", "pixels").astype(np.float32)
     assert len(tasks) == 31
     for task_id, task in enumerate(embedded.task_set(*DIGITS)):
@@ -69,14 +65,14 @@ def test_an_item_is_a_task(tasks: Any, embedded: Release) -> None:
         tasks[31]
 
 
-def test_batches_are_the_same_with_workers(tasks: Any) -> None:
+def test_batches_are_the_same_with_workers(tasks):
     whole = list(DataLoader(tasks, batch_size=8, collate_fn=collate))
     assert [tuple(batch.support.shape) for batch in whole] == [(8, 5, 5, 64)] * 3 + [(7, 5, 5, 64)]
     in_workers = list(DataLoader(tasks, batch_size=8, collate_fn=collate, num_workers=2))
     assert all(map(_equal, whole, in_workers))
 
 
-def test_features_are_not_sent_to_workers(embedded: Release) -> None:
+def test_features_are_not_sent_to_workers(embedded):
     photos = TaskDataset(embedded, "groceries", "open-5w1s1q", features="efficientnet_lite0-pca128")
     sent = pickle.dumps(photos)
     features = embedded.features("groceries", "efficientnet_lite0-pca128")
@@ -84,7 +80,7 @@ def test_features_are_not_sent_to_workers(embedded: Release) -> None:
     assert _equal(pickle.loads(sent)[7], photos[7])
 
 
-def test_batches_are_recorded_in_any_order(tasks: Any) -> None:
+def test_batches_are_recorded_in_any_order(tasks):
     recorder, right = fb.Recorder("it", backbone="pixels"), 0
     for batch in DataLoader(tasks, batch_size=8, shuffle=True, collate_fn=collate):
         right += batch.to("cpu").record(recorder, nearest(batch))
@@ -93,7 +89,7 @@ def test_batches_are_recorded_in_any_order(tasks: Any) -> None:
     assert right == sum(table.column("n_correct").to_pylist())
 
 
-def test_what_cannot_be_recorded(tasks: Any) -> None:
+def test_what_cannot_be_recorded(tasks):
     batch, recorder = collate([tasks[0], tasks[1]]), fb.Recorder("it")
     with pytest.raises(PredictionError, match=r"for 1 tasks(.|\n)*begins with task 0"):
         batch.record(recorder, nearest(tasks[0]))
@@ -104,13 +100,13 @@ def test_what_cannot_be_recorded(tasks: Any) -> None:
     batch.record(recorder, nearest(batch).numpy())  # an array will do
 
 
-def test_one_batch_has_one_protocol(tasks: Any, embedded: Release) -> None:
+def test_one_batch_has_one_protocol(tasks, embedded):
     other = TaskDataset(embedded, "digits", "open-5w1s1q", features="pixels")
     with pytest.raises(SpecError, match=r"digits/open-5w1s1q, digits/open-5w5s5q"):
         collate([tasks[0], other[0]])
 
 
-def test_either_features_or_pictures_are_given(embedded: Release) -> None:
+def test_either_features_or_pictures_are_given(embedded):
     all_three = {"features": "pixels", "images": "x", "transform": abs}
     for options in ({}, {"images": "x"}, {"transform": abs}, all_three):
         with pytest.raises(SpecError, match="pictures by a transform"):
@@ -121,7 +117,7 @@ def test_either_features_or_pictures_are_given(embedded: Release) -> None:
 
 
 @pytest.fixture(scope="module")
-def birds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
+def birds(tmp_path_factory):
     """A release of 4 classes with 6 pictures each, of several sizes, and where they lie."""
     pytest.importorskip("PIL", reason="needs Pillow, of the extra `torch`")
     base = tmp_path_factory.mktemp("birds")
@@ -129,7 +125,7 @@ def birds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     return fb.load_release(folder), base / "raw/tiny"
 
 
-def small(picture: Any) -> Any:
+def small(picture):
     """A tensor (3, 4, 4) of a picture."""
     assert picture.mode == "RGB"
     assert not getattr(picture, "filename", "")
@@ -137,7 +133,7 @@ def small(picture: Any) -> Any:
     return torch.from_numpy(pixels).permute(2, 0, 1)
 
 
-def test_pictures_become_tensors(birds: tuple[Release, Path]) -> None:
+def test_pictures_become_tensors(birds):
     from PIL import Image
 
     release, folder = birds
@@ -156,10 +152,10 @@ def test_pictures_become_tensors(birds: tuple[Release, Path]) -> None:
             assert torch.equal(item.support[0, 1, 0], small(picture.convert("RGB")))
 
 
-def test_evaluate_gives_pictures_as_tensors(birds: tuple[Release, Path]) -> None:
+def test_evaluate_gives_pictures_as_tensors(birds):
     release, folder = birds
 
-    def nearest_pixels(support: Any, query: Any, rng: object) -> Any:
+    def nearest_pixels(support, query, rng):
         means, query = support.mean(dim=2).flatten(2), query.flatten(2)
         return torch.cdist(query, means).argmin(dim=-1)
 
@@ -171,13 +167,13 @@ def test_evaluate_gives_pictures_as_tensors(birds: tuple[Release, Path]) -> None
     assert content_digest(ran.table) == content_digest(recorder.submission().table)
 
 
-def test_transforms_that_fail_name_the_picture(birds: tuple[Release, Path]) -> None:
+def test_transforms_that_fail_name_the_picture(birds):
     release, folder = birds
 
-    def first(transform: Any, images: Path = folder) -> Any:
+    def first(transform, images=folder):
         return TaskDataset(release, "tiny", "open-2w1s2q", images=images, transform=transform)[0]
 
-    def broken(picture: Any) -> Any:
+    def broken(picture):
         raise ValueError("no such colour")
 
     with pytest.raises(MethodFailedError, match=r"no such colour(.|\n)*class_\d/000\d\.(png|jpg)"):
@@ -199,12 +195,12 @@ FEATURES = torch.from_numpy(RNG.normal(size=(240, 4)) + RNG.normal(size=(12, 4))
 
 
 class Embeddings(TensorDataset):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(FEATURES, torch.from_numpy(LABELS))
         self.targets = LABELS
 
 
-def by_means(support: Any, of: Any, query: Any) -> Any:
+def by_means(support, of, query):
     means = torch.stack([support[of == i].mean(dim=0) for i in range(int(of.max()) + 1)])
     return torch.cdist(query, means).argmin(dim=1)
 
@@ -212,7 +208,7 @@ def by_means(support: Any, of: Any, query: Any) -> Any:
 # ---- a sampler -----------------------------------------------------------------------------------
 
 
-def test_tasks_follow_from_their_seed_and_are_kept() -> None:
+def test_tasks_follow_from_their_seed_and_are_kept():
     sampler = fb.TaskSampler(Embeddings(), 5, 2, 3, 40, seed=1)
     first, second = list(sampler), list(sampler)
     assert first[0][:6] == [72, 78, 60, 64, 65, 192]
@@ -229,7 +225,7 @@ def test_tasks_follow_from_their_seed_and_are_kept() -> None:
         assert drawn["query_ids"] == by_class[:, 2:].tolist()
 
 
-def test_tasks_are_uniform_whatever_the_sizes_of_classes() -> None:
+def test_tasks_are_uniform_whatever_the_sizes_of_classes():
     labels = ["a"] * 3 + ["b"] * 9 + ["c"] * 5 + ["d"] * 4
     drawn = list(fb.TaskSampler(labels, 2, 1, 1, 1000))
     of = np.array(labels)[np.array(drawn)[:, ::2]]
@@ -240,7 +236,7 @@ def test_tasks_are_uniform_whatever_the_sizes_of_classes() -> None:
     assert (np.abs(first - expected) < 5 * expected**0.5).all()
 
 
-def test_ranges_of_ways_and_shots(tmp_path: Path) -> None:
+def test_ranges_of_ways_and_shots(tmp_path):
     sampler = fb.TaskSampler(Embeddings(), (3, 6), (1, 4), 2, 300, seed=1)
     log = fb.log_tasks(sampler)
     loader = DataLoader(Embeddings(), batch_sampler=log, collate_fn=sampler.episodic_collate_fn)
@@ -275,7 +271,7 @@ def test_ranges_of_ways_and_shots(tmp_path: Path) -> None:
         (([0.5, 0.5], 2, 1, 3, 1), SpecError, "of a list are not known"),
     ],
 )
-def test_what_cannot_be_drawn(arguments: Any, error: type[Exception], what: str) -> None:
+def test_what_cannot_be_drawn(arguments, error, what):
     with pytest.raises(error, match=what):
         fb.TaskSampler(*arguments)
 
@@ -286,10 +282,10 @@ def test_what_cannot_be_drawn(arguments: Any, error: type[Exception], what: str)
 class Batches:
     """A batch sampler of somebody's own, which knows no classes and interleaves them."""
 
-    def __len__(self) -> int:
+    def __len__(self):
         return 150
 
-    def __iter__(self) -> Iterator[list[int]]:
+    def __iter__(self):
         rng = np.random.default_rng(0)
         for _ in range(len(self)):
             classes = rng.permutation(12)[:5]
@@ -297,7 +293,7 @@ class Batches:
             yield images.T.ravel().tolist()  # an image of each class, then another
 
 
-def _check(log: fb.LoggedTasks, tmp_path: Path, rows: int = 150) -> None:
+def _check(log, tmp_path, rows=150):
     """The log is read as rows and from each kind of file, with the same intervals."""
     assert len(log.rows) == rows
     assert log.class_sizes == dict.fromkeys(range(12), 20)
@@ -313,7 +309,7 @@ def _check(log: fb.LoggedTasks, tmp_path: Path, rows: int = 150) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_batch_sampler_of_ones_own(workers: int, tmp_path: Path) -> None:
+def test_a_batch_sampler_of_ones_own(workers, tmp_path):
     log = fb.log_tasks(Batches(), LABELS, n_shot=2)
     loader = DataLoader(Embeddings(), batch_sampler=log, num_workers=workers)
     for features, labels in loader:  # a loader of workers draws ahead
@@ -329,7 +325,7 @@ def test_a_batch_sampler_of_ones_own(workers: int, tmp_path: Path) -> None:
     _check(log, tmp_path, 300)
 
 
-def test_tasks_of_another_pass_are_the_same_where_they_are_alike() -> None:
+def test_tasks_of_another_pass_are_the_same_where_they_are_alike():
     log = fb.log_tasks(Batches(), LABELS)
     for method in ("one", "other"):
         for _ in log:
@@ -338,7 +334,7 @@ def test_tasks_of_another_pass_are_the_same_where_they_are_alike() -> None:
     assert "image_ids" in log.rows[0]
 
 
-def test_what_is_refused(tmp_path: Path) -> None:
+def test_what_is_refused(tmp_path):
     with pytest.raises(SpecError, match="that a Batches draws are not known"):
         fb.log_tasks(Batches())
     with pytest.raises(TaskLogError, match="its class is not known"):
@@ -359,7 +355,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 # ---- other packages ------------------------------------------------------------------------------
 
 
-def test_easyfsl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_easyfsl(tmp_path, monkeypatch):
     samplers = pytest.importorskip("easyfsl.samplers", reason="needs easyfsl, of the extra `test`")
     monkeypatch.setattr("torch.utils.data.Sampler.__init__", lambda self, data_source=None: None)
     random.seed(0)

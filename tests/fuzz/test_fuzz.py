@@ -1,9 +1,7 @@
 """Submissions and manifests that a fuzzer found, and two validators that judge alike."""
 
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fuzzing import TOLD, compare
@@ -20,7 +18,7 @@ from fslbench_data.validation.validate import validate
 LIMITS = Limits(file_bytes=1 << 20, rows=10_000, list_values=100_000, names=50)
 
 
-def _refused(read: Callable[[], Any]) -> Any:
+def _refused(read):
     try:
         return read()
     except FSLBenchError as error:
@@ -30,7 +28,7 @@ def _refused(read: Callable[[], Any]) -> Any:
         return None
 
 
-def _read_submission(path: Path) -> None:
+def _read_submission(path):
     """Read a file, check it, and read Parquet as if it were a stranger's."""
     if path.suffix == ".metadata":
         _refused(lambda: read_metadata(path.read_bytes(), "a file"))
@@ -53,7 +51,7 @@ def _read_submission(path: Path) -> None:
         assert group.method.isprintable()
 
 
-def _read_manifest(path: Path) -> None:
+def _read_manifest(path):
     manifest = _refused(lambda: Manifest.from_json(path.read_bytes(), "a file"))
     if manifest is not None:
         assert Manifest.from_json(manifest.to_json(), "again") == manifest
@@ -68,7 +66,7 @@ def _read_manifest(path: Path) -> None:
         ("manifests", _read_manifest),
     ],
 )
-def test_the_corpus_ends_in_no_other_errors(target, read, tmp_path: Path) -> None:
+def test_the_corpus_ends_in_no_other_errors(target, read, tmp_path):
     """Each file of ``corpus.zip`` is named by its SHA-1; all together take every path found."""
     with zipfile.ZipFile(Path(__file__).with_name("corpus.zip")) as corpus:
         names = [name for name in corpus.namelist() if name.startswith(f"{target}/")]
@@ -99,7 +97,7 @@ WHICH_ARE_RIGHT = (5, 8, 10, 21, 25, 36, 58, 60, 110, 112, 175, 199, 212, 243, 1
 
 
 @pytest.mark.slow
-def test_two_validators_agree(tmp_path: Path) -> None:
+def test_two_validators_agree(tmp_path):
     """One is the package, the other written from the docs alone.
 
     ``python -m studies.checks two_validators`` judges 5,000: see studies/reliability/README.md.

@@ -1,8 +1,6 @@
 """Class-aware intervals and comparisons: by hand, against plain dense algebra, by simulation."""
 
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +20,7 @@ from analysis_sql.class_aware.intervals import (
     relative_halfwidths,
     task_halfwidths,
 )
-from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES, AwareKind
+from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
 from analysis_sql.class_aware.likelihood import Shares, grid, points, variance_components
 from analysis_sql.class_aware.superclasses import SuperclassDesign
 from analysis_sql.comparison.verdicts import Verdict, paired_p
@@ -33,12 +31,12 @@ from analysis_sql.ranking.multiple_comparisons import ahead_p, evidence, zeros
 from benchmark_spec.errors import SpecError
 
 
-def membership(ids: np.ndarray) -> np.ndarray:
+def membership(ids):
     """Z, a column for each class that occurs."""
     return (ids[:, :, None] == np.unique(ids)).sum(axis=1).astype(float)
 
 
-def plain(ids: np.ndarray, y: np.ndarray, level: float) -> float:
+def plain(ids, y, level):
     """The half-width of one y, written out: dense matrices, narrow steps of ln g, a root finder."""
     z, tasks = membership(ids), len(y)
     n = z.sum(axis=0)
@@ -59,7 +57,7 @@ def plain(ids: np.ndarray, y: np.ndarray, level: float) -> float:
     se = np.sqrt(q / (tasks - 1) * (g * v + 1 / tasks))
     weight = np.exp(log - log.max())
 
-    def excess(h: float) -> float:
+    def excess(h):
         outside = weight @ (2 * stats.t.sf(h / se, tasks - 1))
         return float(outside / weight.sum() - (1 - level))
 
@@ -67,15 +65,15 @@ def plain(ids: np.ndarray, y: np.ndarray, level: float) -> float:
     return float(optimize.brentq(excess, 0.0, widest * 1.01, xtol=1e-13, rtol=1e-13))
 
 
-def random_ids(rng: np.random.Generator, tasks: int, classes: int, way: int) -> np.ndarray:
+def random_ids(rng, tasks, classes, way):
     return np.array([rng.permutation(classes)[:way] for _ in range(tasks)])
 
 
-def width(ids: np.ndarray, x: np.ndarray, level: float = 0.95, unit: int = 100) -> float | None:
+def width(ids, x, level=0.95, unit=100):
     return class_aware_interval(ClassDesign.of(ids), x, unit, level).halfwidth
 
 
-def test_three_tasks_of_three_classes_by_hand() -> None:
+def test_three_tasks_of_three_classes_by_hand():
     """Tasks {a,b}, {a,c}, {b,c}: Z = J - a permutation, so Z_c Z_c' = I - J/3, λ = 1, 1.
 
     Then k = 2 = T - 1, rss = 0 and λ̄ = 1.  With Σu² = |y - ȳ|² = D,  q(g) = D/(1+g), so that
@@ -97,7 +95,7 @@ def test_three_tasks_of_three_classes_by_hand() -> None:
     assert found.halfwidth == pytest.approx(plain(ids, 20.0 * x, 0.95), rel=2e-6)
 
     # and as the integral over ln g has it
-    def part(s: float, h: float) -> float:
+    def part(s, h):
         w = np.exp(s / 2) / (1 + np.exp(s) / 16) / (4 * np.pi)
         r = h / np.sqrt(800 / 6 * (1 + 4 * np.exp(s)) / (1 + np.exp(s)))
         return float(w * (1 - r / np.sqrt(2 + r * r)))
@@ -111,7 +109,7 @@ def test_three_tasks_of_three_classes_by_hand() -> None:
     [(2, 4, 2), (4, 3, 2), (6, 20, 5), (12, 7, 5), (30, 6, 2), (40, 43, 5), (100, 9, 3), (5, 7, 5)],
 )
 @pytest.mark.parametrize("level", [0.01, 0.95, 0.999999])
-def test_against_plain_dense_algebra(tasks: int, classes: int, way: int, level: float) -> None:
+def test_against_plain_dense_algebra(tasks, classes, way, level):
     rng = np.random.default_rng(tasks * classes)
     ids = random_ids(rng, tasks, classes, way)
     if len(np.unique(np.sort(ids, axis=1), axis=0)) == 1:
@@ -124,7 +122,7 @@ def test_against_plain_dense_algebra(tasks: int, classes: int, way: int, level: 
 
 
 @pytest.mark.parametrize(("tasks", "classes"), [(31, 10), (600, 20), (600, 43), (300, 4)])
-def test_classes_that_determine_everything_count_as_so_many(tasks: int, classes: int) -> None:
+def test_classes_that_determine_everything_count_as_so_many(tasks, classes):
     """One method never recognises a class, and else both agree: Student's with k degrees."""
     rng = np.random.default_rng(tasks + classes)
     ids = random_ids(rng, tasks, classes, 3)
@@ -144,14 +142,14 @@ def test_classes_that_determine_everything_count_as_so_many(tasks: int, classes:
     assert width(ids, x, unit=75) == pytest.approx(expected, rel=2e-2)
 
 
-def test_what_leaves_no_interval() -> None:
+def test_what_leaves_no_interval():
     ids = np.array([[0, 1, 2], [2, 0, 1], [1, 0, 2], [0, 1, 2]])
     assert ClassDesign.of(ids).obstacle == "all tasks have the same classes"
     assert ClassDesign.of(ids[:1]).obstacle == "fewer than 2 tasks"
 
 
 @st.composite
-def sets(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+def sets(draw):
     classes, tasks = draw(st.integers(2, 9)), draw(st.integers(1, 14))
     way = draw(st.integers(1, min(classes, 4)))
     order = st.permutations(range(classes)).map(lambda p: p[:way])
@@ -161,7 +159,7 @@ def sets(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(sets(), st.data())
-def test_what_changes_nothing(given_set, data) -> None:
+def test_what_changes_nothing(given_set, data):
     ids, x = given_set
     found = width(ids, x)
     order = np.array(data.draw(st.permutations(range(len(x)))))
@@ -193,7 +191,7 @@ def test_what_changes_nothing(given_set, data) -> None:
         (lambda: width(np.array([[0, 1], [0, 2]]), np.array([4, 5]), 1.0), "confidence level"),
     ],
 )
-def test_what_is_refused(asked: Callable[[], object], message: str) -> None:
+def test_what_is_refused(asked, message):
     with pytest.raises(SpecError, match=message):
         asked()
 
@@ -202,7 +200,7 @@ def test_what_is_refused(asked: Callable[[], object], message: str) -> None:
     ("tasks", "classes", "strength"), [(60, 10, 3), (11, 16, 10), (14, 15, 10), (17, 30, 10)]
 )
 @pytest.mark.parametrize(("law", "least"), [("normal", 0.93), ("exponential", 0.90)])
-def test_coverage_over_new_classes(tasks, classes, strength, law: str, least: float) -> None:
+def test_coverage_over_new_classes(tasks, classes, strength, law, least):
     """4000 sets; where k = T - 1 effects are all but everything (λ̄g = 10).
 
     There a prior centred at 1 covers 90 to 92 % of normal effects and 87 to 90 % of exponential
@@ -221,19 +219,19 @@ def test_coverage_over_new_classes(tasks, classes, strength, law: str, least: fl
     assert (error <= stats.t.isf(0.025, tasks - 1) * stats.sem(y, axis=1)).mean() < 0.85
 
 
-def example(seed: int, spread: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def example(seed, spread=1.0):
     rng = np.random.default_rng(seed)
     ids = random_ids(rng, 40, 9, 3)
     return ids, rng.normal(0, spread, 9)[ids].sum(axis=1) + rng.normal(size=40)
 
 
-def entered(ids: np.ndarray, y: np.ndarray) -> tuple[ClassDesign, np.ndarray, np.ndarray]:
+def entered(ids, y):
     design = ClassDesign.of(ids)
     y = np.atleast_2d(y)
     return design, design.coordinates(y), y.var(axis=1) * y.shape[1]
 
 
-def dense(ids: np.ndarray, y: np.ndarray, g: float) -> tuple[float, float]:
+def dense(ids, y, g):
     """ln of the restricted likelihood by |V|, |X'V^-1 X| and the GLS residual, and its σ_e²."""
     v = np.eye(len(y)) + g * membership(ids) @ membership(ids).T
     inverse = np.linalg.inv(v)
@@ -245,7 +243,7 @@ def dense(ids: np.ndarray, y: np.ndarray, g: float) -> tuple[float, float]:
     return float(-0.5 * ((len(y) - 1) * np.log(q) + spread)), float(q / (len(y) - 1))
 
 
-def test_components_maximise_the_plain_likelihood() -> None:
+def test_components_maximise_the_plain_likelihood():
     """Of many at once; where tasks stand in random order, about half show no effect at all."""
     ids, y = example(1)
     shuffled = np.random.default_rng(0).permuted(np.tile(y, (11, 1)), axis=1)
@@ -253,7 +251,7 @@ def test_components_maximise_the_plain_likelihood() -> None:
     found = variance_components(*entered(ids, rows))
     for row, between, within in zip(rows, found.between, found.within, strict=True):
 
-        def minus(s: float, row: np.ndarray = row) -> float:
+        def minus(s, row=row):
             return -dense(ids, row, float(np.exp(s)))[0]
 
         best = optimize.minimize_scalar(
@@ -270,7 +268,7 @@ def test_components_maximise_the_plain_likelihood() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 2, 3])
-def test_against_statsmodels(seed: int) -> None:
+def test_against_statsmodels(seed):
     """MixedLM with all tasks in one group and the classes as a variance component."""
     pytest.importorskip("statsmodels")
     from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
@@ -287,7 +285,7 @@ def test_against_statsmodels(seed: int) -> None:
     # the restricted likelihood itself, at our estimates and elsewhere
     shares = Shares.of(*entered(ids, y))
 
-    def theirs(g: float) -> float:
+    def theirs(g):
         params = fit.params_object.copy()
         params.vcomp = np.array([g])
         return float(model.loglike(params, profile_fe=True))
@@ -300,19 +298,19 @@ def test_against_statsmodels(seed: int) -> None:
 
 @pytest.mark.parametrize("rest", [0, 1, 900])
 @pytest.mark.parametrize(("classes", "at"), [(8, 0.3), (8, 30.0), (660, 3.0), (660, 300.0)])
-def test_the_grid_sums_as_the_prior_of_ln_x_integrates(classes: int, at: float, rest: int) -> None:
+def test_the_grid_sums_as_the_prior_of_ln_x_integrates(classes, at, rest):
     """Times the likelihood of what is expected where x = `at`, with so many coordinates of rest."""
     eigenvalues, freedom = np.linspace(0.5, 1.5, classes), classes + rest
     x, weight = points(eigenvalues, freedom)
 
-    def log_likelihood(x: np.ndarray) -> np.ndarray:
+    def log_likelihood(x):
         grown = 1 + np.multiply.outer(x, eigenvalues)
         scale = ((1 + at * eigenvalues) / grown).sum(axis=-1) + rest
         return -freedom / 2 * np.log(scale) - np.log(grown).sum(axis=-1) / 2
 
     highest = log_likelihood(np.array(at))
 
-    def height(ln_x: np.ndarray) -> np.ndarray:
+    def height(ln_x):
         s = np.exp(ln_x / 2)
         prior = s / np.sqrt(1 + s**2) if rest else s / (1 + s**2 / 16)
         return prior * np.exp(log_likelihood(s**2) - highest)
@@ -324,7 +322,7 @@ def test_the_grid_sums_as_the_prior_of_ln_x_integrates(classes: int, at: float, 
     assert summed == pytest.approx(exact, rel=1e-5)
 
 
-def test_components_that_cannot_be_estimated() -> None:
+def test_components_that_cannot_be_estimated():
     same = ClassDesign.of(np.array([[0, 1], [1, 0], [0, 1]]))
     found = variance_components(same, np.zeros((1, 0)), np.ones(1))
     assert np.isnan([found.between, found.within]).all()
@@ -345,17 +343,17 @@ both_kinds = pytest.mark.parametrize("kind", [NEW_CLASSES, NEW_SUPERCLASSES])
 
 
 @pytest.fixture(scope="module")
-def superclasses() -> SuperclassDesign:
+def superclasses():
     return SuperclassDesign.of(random_ids(np.random.default_rng(3), T, C, 5), np.arange(C) % 8)
 
 
 @pytest.fixture(scope="module")
-def design(superclasses: SuperclassDesign) -> ClassDesign:
+def design(superclasses):
     return superclasses.classes
 
 
 @pytest.fixture(scope="module")
-def counts(superclasses: SuperclassDesign) -> Counts:
+def counts(superclasses):
     """Five methods: one far better, the first again, a prefix, and one of three runs."""
     rng = np.random.default_rng(4)
     members, labels = superclasses.classes.members, superclasses.labels
@@ -368,11 +366,11 @@ def counts(superclasses: SuperclassDesign) -> Counts:
     return Counts(x, np.array([T, T, T, 40, T]), queries)
 
 
-def _of(kind: AwareKind, design: SuperclassDesign) -> Any:
+def _of(kind, design):
     return design.classes if kind is NEW_CLASSES else design
 
 
-def _width(kind: AwareKind, design: Any, counts: Counts, level: float = 0.95) -> float:
+def _width(kind, design, counts, level=0.95):
     """The half-width of one row of counts by itself, on a design of its own tasks."""
     tasks = int(counts.tasks[0])
     own_classes = kind is NEW_CLASSES
@@ -381,7 +379,7 @@ def _width(kind: AwareKind, design: Any, counts: Counts, level: float = 0.95) ->
 
 
 @both_kinds
-def test_each_comparison_is_that_of_its_own_intervals(kind, superclasses, counts: Counts) -> None:
+def test_each_comparison_is_that_of_its_own_intervals(kind, superclasses, counts):
     design = _of(kind, superclasses)
     pairs = kind.pairs(design, counts, 0.95)
     found = pairs.columns(0, ALL).intervals()
@@ -410,7 +408,7 @@ def test_each_comparison_is_that_of_its_own_intervals(kind, superclasses, counts
 
 
 @both_kinds
-def test_the_p_value_is_where_the_interval_ends(kind, superclasses, counts) -> None:
+def test_the_p_value_is_where_the_interval_ends(kind, superclasses, counts):
     design = _of(kind, superclasses)
     methods, versus = np.array([0, 0, 1, 0]), np.array([1, 2, 3, 4])
     p = kind.p_values(design, counts, methods, versus)
@@ -426,7 +424,7 @@ def test_the_p_value_is_where_the_interval_ends(kind, superclasses, counts) -> N
 
 
 @both_kinds
-def test_where_nothing_recurs_both_are_student_s(kind: AwareKind) -> None:
+def test_where_nothing_recurs_both_are_student_s(kind):
     design = _of(kind, SuperclassDesign.of(np.arange(40).reshape(8, 5), np.arange(40) // 5))
     x = np.random.default_rng(1).integers(0, 26, (3, 8)).astype(np.int16)
     x[2] = 4
@@ -440,7 +438,7 @@ def test_where_nothing_recurs_both_are_student_s(kind: AwareKind) -> None:
     assert found[1].versus_mean.halfwidth is None
 
 
-def test_superclasses_make_nothing_narrower_or_surer() -> None:
+def test_superclasses_make_nothing_narrower_or_surer():
     """Also without any effect of superclasses, where their likelihood alone might say so."""
     rng = np.random.default_rng(9)
     ids = random_ids(rng, 30, 14, 4)
@@ -455,7 +453,7 @@ def test_superclasses_make_nothing_narrower_or_surer() -> None:
     assert (less >= surer).all()
 
 
-def test_without_an_interval_there_is_no_verdict() -> None:
+def test_without_an_interval_there_is_no_verdict():
     rng = np.random.default_rng(1)
     few = SuperclassDesign.of(random_ids(rng, 20, 10, 3), np.arange(10) // 2)
     x = rng.integers(0, 26, (3, 20)).astype(np.int16)
@@ -472,7 +470,7 @@ def test_without_an_interval_there_is_no_verdict() -> None:
     ("superclasses", "verdict", "p"),
     [(45, Verdict.BETTER, 2.0**-8), (20, Verdict.NOT_ESTIMABLE, 2.0**-3)],
 )
-def test_constant_differences_need_tasks_of_no_common_superclass(superclasses, verdict, p) -> None:
+def test_constant_differences_need_tasks_of_no_common_superclass(superclasses, verdict, p):
     counts = Counts(np.array([[20] * 9, [18] * 9], np.int16), np.array([9, 9]), UNIT)
     design = SuperclassDesign.of(np.arange(45).reshape(9, 5), np.arange(45) % superclasses)
     first, second = np.array([0]), np.array([1])
@@ -483,7 +481,7 @@ def test_constant_differences_need_tasks_of_no_common_superclass(superclasses, v
     assert ahead_p(apart, "superclass-aware", design) == pytest.approx(p / 2)
 
 
-def test_evidence_beside_an_interval(design: ClassDesign) -> None:
+def test_evidence_beside_an_interval(design):
     d = np.random.default_rng(5).integers(-4, 7, (2, 30))
     d[1] = 0
     counts, many = (
@@ -504,7 +502,7 @@ def test_evidence_beside_an_interval(design: ClassDesign) -> None:
     assert zeros(None, 30, 0.95) is None
 
 
-def test_runs_are_added_in_squares(superclasses: SuperclassDesign, counts: Counts) -> None:
+def test_runs_are_added_in_squares(superclasses, counts):
     """Two runs, 16 points apart: t(1)² v of all kinds of interval; none is narrower by them."""
     design = superclasses.classes
     runs = replace(counts.some([0]), run_variance=np.array([64.0]), run_square=np.array([64.0**2]))
@@ -519,11 +517,11 @@ def test_runs_are_added_in_squares(superclasses: SuperclassDesign, counts: Count
     assert NEW_SUPERCLASSES.method_p_values(superclasses, runs) >= p
 
 
-def test_blocks_of_pairs_have_the_numbers_of_all_at_once(design, monkeypatch) -> None:
+def test_blocks_of_pairs_have_the_numbers_of_all_at_once(design, monkeypatch):
     x = np.random.default_rng(1).binomial(UNIT, 0.7, (100, T)).astype(np.int16)
     first, second = np.triu_indices(100, 1)
 
-    def found() -> tuple[np.ndarray, np.ndarray]:
+    def found():
         counts = Counts(x, np.full(100, T), UNIT)
         columns = NEW_CLASSES.pairs(design, counts, 0.95).columns(first, second)
         return NEW_CLASSES.p_values(design, counts, first, second), columns.halfwidth

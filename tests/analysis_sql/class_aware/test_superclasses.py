@@ -11,7 +11,7 @@ from analysis_sql.class_aware.superclasses import Grid, SuperclassDesign, weight
 SIX = np.repeat(np.arange(6), 2)
 
 
-def test_uses_are_counted() -> None:
+def test_uses_are_counted():
     ids = np.array([[0, 1, 4], [2, 8, 0], [5, 4, 10], [6, 3, 1]])
     design = SuperclassDesign.of(ids, [f"superclass {s}" for s in SIX])
     assert (design.superclasses, design.uses.tolist()) == (6, [4, 2, 3, 1, 1, 1])
@@ -28,12 +28,12 @@ def test_uses_are_counted() -> None:
         (np.array([[0, 2, 4, 6, 8, 10], [1, 0, 5, 7, 9, 11]]), SIX, None),
     ],
 )
-def test_what_stands_in_the_way(ids: np.ndarray, superclasses: object, obstacle: str) -> None:
+def test_what_stands_in_the_way(ids, superclasses, obstacle):
     found = SuperclassDesign.of(ids, superclasses).obstacle
     assert found is None if obstacle is None else found is not None and obstacle in found
 
 
-def test_a_prefix_is_the_design_of_its_tasks() -> None:
+def test_a_prefix_is_the_design_of_its_tasks():
     ids = np.array([np.random.default_rng(task).permutation(12)[:3] for task in range(15)])
     part, alone = SuperclassDesign.of(ids, SIX).prefix(7), SuperclassDesign.of(ids[:7], SIX)
     assert part.members.tolist() == alone.members.tolist()
@@ -41,24 +41,24 @@ def test_a_prefix_is_the_design_of_its_tasks() -> None:
 
 
 @pytest.mark.parametrize(("last", "disjoint"), [(7, 3), (0, 2)])
-def test_tasks_that_share_nothing_are_disjoint(last: int, disjoint: int) -> None:
+def test_tasks_that_share_nothing_are_disjoint(last, disjoint):
     own = np.array([0, 0, 1, 2, 3, 4, 4, 4, 5, 6, 7, last])
     design = SuperclassDesign.of(np.arange(12).reshape(3, 4), own)
     assert (design.disjoint, design.disjoint_tasks) == (disjoint == 3, disjoint)
     assert design.classes.disjoint
 
 
-def superclass_grid(design: SuperclassDesign) -> tuple[np.ndarray, np.ndarray]:
+def superclass_grid(design):
     return points(design.spectra.moved, design.tasks - 1, -10.125, 14.125)
 
 
-def values(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def values(y):
     """Values (P, T) and their |y - ȳ|² (P,)."""
     y = np.atleast_2d(y)
     return y, y.var(axis=1) * y.shape[1]
 
 
-def on_the_whole_grid(design: SuperclassDesign, coordinates, norm2) -> tuple[np.ndarray, ...]:
+def on_the_whole_grid(design, coordinates, norm2):
     """Weights, rows of sum 1, and se by |y - ȳ|: both (P, B, A)."""
     weights, log_errors = weighted(design, coordinates, norm2, Grid.of(design))
     weights /= weights.sum(axis=(0, 2), keepdims=True)
@@ -68,14 +68,14 @@ def on_the_whole_grid(design: SuperclassDesign, coordinates, norm2) -> tuple[np.
 SUPERCLASS = np.repeat(np.arange(7), [1, 1, 1, 2, 3, 4, 6])
 
 
-def unequal(seed: int, tasks: int) -> tuple[np.ndarray, SuperclassDesign]:
+def unequal(seed, tasks):
     """Classes (T, 4) of 18, of which 7 superclasses have 1, 1, 1, 2, 3, 4 and 6."""
     rng = np.random.default_rng(seed)
     ids = np.array([rng.permutation(18)[:4] for _ in range(tasks)])
     return ids, SuperclassDesign.of(ids, SUPERCLASS)
 
 
-def test_a_balanced_nested_set_has_a_closed_form() -> None:
+def test_a_balanced_nested_set_has_a_closed_form():
     """One class a task, 3 tasks a class, 4 classes a superclass: the sums of squares of ANOVA."""
     superclasses, classes, repeats = 6, 4, 3
     ids = np.repeat(np.arange(superclasses * classes), repeats)[:, None]
@@ -112,7 +112,7 @@ def test_a_balanced_nested_set_has_a_closed_form() -> None:
 
 
 @pytest.mark.parametrize(("seed", "tasks"), [(0, 40), (1, 12), (2, 5)])
-def test_weights_are_those_of_dense_matrices(seed: int, tasks: int) -> None:
+def test_weights_are_those_of_dense_matrices(seed, tasks):
     """Normal densities of all contrasts, by scipy, of the covariance written out."""
     ids, design = unequal(seed, tasks)
     rng = np.random.default_rng(seed)
@@ -144,7 +144,7 @@ def test_weights_are_those_of_dense_matrices(seed: int, tasks: int) -> None:
     assert differences == pytest.approx([differences[0]] * len(differences), abs=1e-6)
 
 
-def test_half_widths_are_those_of_all_weights() -> None:
+def test_half_widths_are_those_of_all_weights():
     ids, design = unequal(3, 30)
     y = np.random.default_rng(3).normal(size=(6, 30))
     y[3:] += np.random.default_rng(4).normal(size=(3, 7))[:, SUPERCLASS[ids]].sum(axis=2)
@@ -156,9 +156,7 @@ def test_half_widths_are_those_of_all_weights() -> None:
         widths = relative_halfwidths(mixtures, level)
         for w, se, width in zip(weights, errors, widths, strict=True):
 
-            def excess(
-                h: float, level: float = level, w: np.ndarray = w, se: np.ndarray = se
-            ) -> float:
+            def excess(h, level=level, w=w, se=se):
                 return float((w * 2 * stats.t.sf(h / se, 29)).sum()) - (1 - level)
 
             exact = optimize.brentq(excess, 1e-3, 10, xtol=1e-12)
@@ -166,7 +164,7 @@ def test_half_widths_are_those_of_all_weights() -> None:
     assert tails(mixtures, widths * np.sqrt(norm2)) == pytest.approx(0.005, rel=1e-9)
 
 
-def test_classes_used_once_are_noise() -> None:
+def test_classes_used_once_are_noise():
     """Then the model has one ratio, of superclasses: here with one class a task, ANOVA again."""
     superclass_of_class = np.repeat(np.arange(6), 4)
     design = SuperclassDesign.of(np.arange(24)[:, None], superclass_of_class)
@@ -184,7 +182,7 @@ def test_classes_used_once_are_noise() -> None:
     assert weights[0, 0] == pytest.approx(expected / expected.sum(), rel=1e-7)
 
 
-def test_results_that_superclasses_determine_have_a_finite_width() -> None:
+def test_results_that_superclasses_determine_have_a_finite_width():
     ids, design = unequal(7, 40)
     y, norm2 = values([SUPERCLASS[ids].sum(axis=1), np.full(40, 3)])
     mixtures = mixtures_of(design, design.coordinates(y), norm2)
@@ -194,7 +192,7 @@ def test_results_that_superclasses_determine_have_a_finite_width() -> None:
 @pytest.mark.parametrize(
     ("tasks", "classes", "way"), [(60, 12, 3), (300, 60, 5), (60, 100, 5), (600, 100, 1)]
 )
-def test_superclasses_that_determine_everything_count_as_so_many(tasks, classes, way) -> None:
+def test_superclasses_that_determine_everything_count_as_so_many(tasks, classes, way):
     """As classes do: the half-width is that of Student's law with as many degrees as they move."""
     rng = np.random.default_rng(tasks + classes)
     ids = np.array([rng.permutation(classes)[:way] for _ in range(tasks)])
@@ -211,7 +209,7 @@ def test_superclasses_that_determine_everything_count_as_so_many(tasks, classes,
 @pytest.mark.parametrize(
     ("groups", "classes", "common", "least"), [(8, 40, 0.9, 91), (20, 60, 0.5, 93), (8, 40, 0, 95)]
 )
-def test_new_superclasses_are_covered(groups, classes, common: float, least: float) -> None:
+def test_new_superclasses_are_covered(groups, classes, common, least):
     """As often as the level says, less two Monte Carlo errors; for new classes, far less often."""
     rng = np.random.default_rng([8, groups, classes])
     ids = np.array([rng.permutation(classes)[:5] for _ in range(60)])

@@ -30,12 +30,12 @@ def drawn():
 
 
 @pytest.fixture(scope="module")
-def design(drawn) -> TaskDesign:
+def design(drawn):
     return TaskDesign.of(*drawn, superclass_of_class=SUPERCLASSES)
 
 
 @pytest.fixture(scope="module")
-def y(drawn) -> np.ndarray:
+def y(drawn):
     ids, images, _ = drawn
     y = values_on(ids, images, 8, 1)
     y[1] = y[0] + 1e-5 * (y[2] - 0.7)  # hardly differs
@@ -43,7 +43,7 @@ def y(drawn) -> np.ndarray:
     return y
 
 
-def test_all_pairs_are_pairs_one_by_one(design: TaskDesign, y: np.ndarray) -> None:
+def test_all_pairs_are_pairs_one_by_one(design, y):
     whole = leave_one_out(design, y, 0.95)
     for i in range(len(y)):
         for j in range(len(y)):
@@ -58,7 +58,7 @@ def test_all_pairs_are_pairs_one_by_one(design: TaskDesign, y: np.ndarray) -> No
                     assert pair.df[i, j] == pytest.approx(alone.df[0, 0], rel=1e-6)
 
 
-def test_pairs_that_hardly_differ_by_class_keep_their_digits() -> None:
+def test_pairs_that_hardly_differ_by_class_keep_their_digits():
     """Sums of fourth powers of what classes add to them are a millionth of a method's own."""
     ids, images, owner = uniform_tasks([40] * 15, 300, 5, 10, 0)
     y = values_on(ids, images, 1, 0)
@@ -70,7 +70,7 @@ def test_pairs_that_hardly_differ_by_class_keep_their_digits() -> None:
     assert pair.halfwidth[0, 1] == pytest.approx(one.halfwidth[0, 0], rel=1e-9)
 
 
-def test_a_block_is_a_part_of_the_whole(design: TaskDesign, y: np.ndarray) -> None:
+def test_a_block_is_a_part_of_the_whole(design, y):
     rows, columns = np.array([1, 4]), np.array([0, 1, 3])
     whole, block = leave_one_out(design, y, 0.9), Influences(design, y).block(rows, columns, 0.9)
     at = np.ix_(rows, columns)
@@ -81,7 +81,7 @@ def test_a_block_is_a_part_of_the_whole(design: TaskDesign, y: np.ndarray) -> No
 
 
 @pytest.mark.parametrize("kind", LEFT_OUT)
-def test_what_cannot_be_estimated_is_never_nan(design, y: np.ndarray, kind: str) -> None:
+def test_what_cannot_be_estimated_is_never_nan(design, y, kind):
     result = leave_one_out(design, y, 0.95)
     spread = getattr(result, kind)
     for array in (spread.halfwidth, spread.p, spread.df, spread.monte_carlo_share):
@@ -93,7 +93,7 @@ def test_what_cannot_be_estimated_is_never_nan(design, y: np.ndarray, kind: str)
 
 
 @pytest.mark.parametrize("kind", LEFT_OUT)
-def test_p_is_where_the_interval_just_touches_zero(design, y: np.ndarray, kind: str) -> None:
+def test_p_is_where_the_interval_just_touches_zero(design, y, kind):
     p = getattr(leave_one_out(design, y, 0.95), kind).p
     for i, j in ((2, 3), (3, 4), (0, 4)):
         if not 1e-5 < p[i, j] < 0.98:
@@ -102,7 +102,7 @@ def test_p_is_where_the_interval_just_touches_zero(design, y: np.ndarray, kind: 
         assert abs(at.mean[i, j]) == pytest.approx(getattr(at, kind).halfwidth[i, j], rel=1e-8)
 
 
-def _plain(drawn, x: np.ndarray, level: float) -> dict[str, float]:
+def _plain(drawn, x, level):
     """The formulas one sum at a time, for one row of values."""
     ids, images, owner = drawn
     tasks, way = ids.shape
@@ -150,7 +150,7 @@ def _plain(drawn, x: np.ndarray, level: float) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
-def test_the_formulas_one_sum_at_a_time(drawn, design, y: np.ndarray, level: float) -> None:
+def test_the_formulas_one_sum_at_a_time(drawn, design, y, level):
     result = leave_one_out(design, y, level)
     for i, j in ((2, 2), (3, 3), (2, 3), (4, 0)):
         for kind, width in _plain(drawn, y[i] if i == j else y[i] - y[j], level).items():
@@ -165,7 +165,7 @@ def grouped():
     return uniform_tasks(GROUPED, 400, 3, 5, 3)
 
 
-def test_groups_of_one_are_images(grouped) -> None:
+def test_groups_of_one_are_images(grouped):
     """By the one-each formulas exactly; a group for itself may be said with -1."""
     ids, images, owner = grouped
     y = values_on(ids, images, 3, 4)
@@ -175,7 +175,7 @@ def test_groups_of_one_are_images(grouped) -> None:
         np.testing.assert_allclose(same.images.halfwidth, plain.images.halfwidth, rtol=1e-12)
 
 
-def test_groups_by_the_formulas_one_sum_at_a_time(grouped) -> None:
+def test_groups_by_the_formulas_one_sum_at_a_time(grouped):
     ids, images, owner = grouped
     starts = np.random.default_rng(5).random(owner.size) < 0.5
     starts[np.flatnonzero(np.diff(owner, prepend=-1))] = True
@@ -219,12 +219,12 @@ def counted():
 
 
 @pytest.fixture(scope="module")
-def declared(counted) -> FirstTasks:
+def declared(counted):
     return FirstTasks(TaskDesign.of(*counted, superclass_of_class=np.repeat(np.arange(6), 2)))
 
 
 @pytest.fixture(scope="module")
-def counts(counted) -> Counts:
+def counts(counted):
     """Five methods; the last answered half of the tasks, the one before a number of its own."""
     ids, images, _ = counted
     correct = np.rint(QUERIES * values_on(ids, images, METHODS, 1)).astype(np.int16)
@@ -235,7 +235,7 @@ def counts(counted) -> Counts:
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_methods_and_pairs_are_those_of_the_tasks_of_both(declared, counts, name: str) -> None:
+def test_methods_and_pairs_are_those_of_the_tasks_of_both(declared, counts, name):
     kind, versus = LeftOutKind(name), np.array([1, 2, 3, 4])
     own = kind.method_halfwidths(declared, counts, 0.95)
     found = kind.pairs(declared, counts, 0.95).columns(0, versus)
@@ -261,14 +261,14 @@ def test_methods_and_pairs_are_those_of_the_tasks_of_both(declared, counts, name
 
 @pytest.mark.parametrize("name", LEFT_OUT)
 @pytest.mark.parametrize("right", [0, QUERIES])
-def test_methods_that_are_always_wrong_or_right_have_none(declared, name: str, right: int) -> None:
+def test_methods_that_are_always_wrong_or_right_have_none(declared, name, right):
     """Of what never varies nothing can be estimated, of 0 % no more than of 100 %."""
     counts = Counts(np.full((2, COUNTED), right, np.int16), np.array([COUNTED] * 2), QUERIES)
     (pair,) = LeftOutKind(name).pairs(declared, counts, 0.95).columns(0, np.array([1])).intervals()
     assert (pair.verdict, pair.mean.halfwidth) == (Verdict.IDENTICAL, None)
 
 
-def test_p_values_fall_to_0_and_are_never_missing(counted) -> None:
+def test_p_values_fall_to_0_and_are_never_missing(counted):
     """However small they are, down to the smallest number there is; rounding once lost some."""
     noise = np.random.default_rng(0).integers(0, 100, COUNTED)
     ahead = [noise + more for more in range(0, 3000, 3)]
@@ -283,11 +283,11 @@ def test_p_values_fall_to_0_and_are_never_missing(counted) -> None:
         assert p[-1] == 0
 
 
-def _five_classes(tasks: int, seed: int = 0, size: int = 60) -> TaskDesign:
+def _five_classes(tasks, seed=0, size=60):
     return TaskDesign.of(*uniform_tasks([size] * 5, tasks, 5, 4, seed))
 
 
-def test_few_tasks_do_not_tell_equal_methods_apart() -> None:
+def test_few_tasks_do_not_tell_equal_methods_apart():
     rng = np.random.default_rng(5)
     p = []
     for seed in range(400):
@@ -302,7 +302,7 @@ def test_few_tasks_do_not_tell_equal_methods_apart() -> None:
 
 
 @pytest.mark.parametrize(("two_valued", "most"), [(False, 0.07), (True, 0.1)])
-def test_few_classes_do_not_tell_equal_methods_apart(two_valued: bool, most: float) -> None:
+def test_few_classes_do_not_tell_equal_methods_apart(two_valued, most):
     """By the bound for new classes, where they are all that tasks differ by; with B - 1 .14."""
     rng, false = np.random.default_rng(0), []
     for seed in range(300):
@@ -316,7 +316,7 @@ def test_few_classes_do_not_tell_equal_methods_apart(two_valued: bool, most: flo
 
 
 @pytest.mark.parametrize(("tasks", "law"), [(29, stats.t(28)), (30, stats.norm)])
-def test_the_quantile_is_students_below_thirty_tasks(tasks: int, law: stats.rv_continuous) -> None:
+def test_the_quantile_is_students_below_thirty_tasks(tasks, law):
     design, y = _five_classes(tasks), np.random.default_rng(1).normal(size=(1, tasks))
     wide, narrow = (leave_one_out(design, y, level).images for level in (0.99, 0.9))
     assert wide.df[0, 0] == (28 if tasks < 30 else np.inf)
@@ -327,7 +327,7 @@ def test_the_quantile_is_students_below_thirty_tasks(tasks: int, law: stats.rv_c
     assert wide.halfwidth[0, 0] / narrow.halfwidth[0, 0] > (least * z)[0] / (least * z)[1]
 
 
-def test_constants_that_rounding_tells_apart_have_no_width() -> None:
+def test_constants_that_rounding_tells_apart_have_no_width():
     design = _five_classes(120)
     values = np.repeat(np.arange(10.0)[:, None] / 9.0, 120, axis=1)  # most are not their means
     found = leave_one_out(design, values, 0.95).images
@@ -339,7 +339,7 @@ CLASSES, SIZE, WAY, SHOTS, PER_CLASS, TASKS = 60, 8, 10, 1, 2, 100
 RUNS = 60
 
 
-def _estimates(seed: int, kind: str) -> tuple[float, float]:
+def _estimates(seed, kind):
     """V of one draw of tasks, and that of all tasks, where effects of images add up."""
     groups_of, rng = 2 if kind == "groups" else 1, np.random.default_rng(seed)
     each = rng.normal(size=(2, CLASSES * SIZE // groups_of))
@@ -365,7 +365,7 @@ def _estimates(seed: int, kind: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("kind", ["images", "groups", "queries", "episodes"])
-def test_the_variance_of_images_is_not_fitted_away(kind: str) -> None:
+def test_the_variance_of_images_is_not_fitted_away(kind):
     assert CLASSES > FITTED * TASKS
     found, truth = np.transpose([_estimates(seed, kind) for seed in range(RUNS)])
     error = found.std(ddof=1) / np.sqrt(RUNS)
@@ -373,7 +373,7 @@ def test_the_variance_of_images_is_not_fitted_away(kind: str) -> None:
     assert found.mean() > 0.75 * truth.mean()
 
 
-def designed(sizes: list[int], tasks: int, way: int, per_class: int, **more) -> TaskDesign:
+def designed(sizes, tasks, way, per_class, **more):
     return TaskDesign.of(*uniform_tasks(sizes, tasks, way, per_class, 0), **more)
 
 
@@ -387,7 +387,7 @@ def designed(sizes: list[int], tasks: int, way: int, per_class: int, **more) -> 
         (((20,) * 9, 300, 4, 4), "", ""),
     ],
 )
-def test_reasons_why_there_is_a_bound_alone(made, kinds: str, reason: str) -> None:
+def test_reasons_why_there_is_a_bound_alone(made, kinds, reason):
     found = designed(list(made[0]), *made[1:])
     assert " ".join(found.bounded) == kinds
     assert all(reason in text for text in found.bounded.values())
@@ -395,7 +395,7 @@ def test_reasons_why_there_is_a_bound_alone(made, kinds: str, reason: str) -> No
     assert not {*found.bounded} & {*found.jackknives}
 
 
-def test_reasons_why_there_is_no_interval() -> None:
+def test_reasons_why_there_is_no_interval():
     why = designed([20] * 4, 300, 4, 4).why
     assert dict(why) == dict.fromkeys(("classes", "superclasses"), "every task has all 4 classes")
     whole = designed([4] * 4, 300, 4, 4)  # every task has all images, too
@@ -403,7 +403,7 @@ def test_reasons_why_there_is_no_interval() -> None:
     assert not whole.bounded
 
 
-def test_bounds_by_hand() -> None:
+def test_bounds_by_hand():
     # 600 tasks of 4 of 8 classes with 2 of 20 images each: rho = 4·2/(8·20) and 4/8
     made = designed([20] * 8, 600, 4, 2)
     assert made.bound("images") == pytest.approx(1 + 600 / 19)
@@ -417,7 +417,7 @@ def test_bounds_by_hand() -> None:
     assert grouped.bound("images") == pytest.approx(1 + 600 * 0.5 / 0.5)
 
 
-def test_groups_must_lie_within_classes() -> None:
+def test_groups_must_lie_within_classes():
     """Leaving out a part of a group at a time would take its parts as independent."""
     ids, images, owner = uniform_tasks([20] * 9, 300, 4, 6, 0)
     groups = np.arange(owner.size) // 4
@@ -438,19 +438,19 @@ def test_groups_must_lie_within_classes() -> None:
         ([0, 1, 2, 3, 4, 5, 5, 1, 0], ""),
     ],
 )
-def test_superclasses_must_be_six_and_of_every_class(superclasses: list[int], reason: str) -> None:
+def test_superclasses_must_be_six_and_of_every_class(superclasses, reason):
     made = designed([20] * 9, 600, 4, 4, superclass_of_class=np.array(superclasses))
     assert made.why.get("superclasses", "") == reason
     assert ("superclasses" in made.jackknives) == (not reason)
 
 
-def test_classes_that_cannot_be_drawn_do_not_count() -> None:
+def test_classes_that_cannot_be_drawn_do_not_count():
     ids, images, owner = uniform_tasks([20] * 9, 300, 4, 6, 0)
     more = np.concatenate([owner, np.repeat([9, 10], [5, 3])])  # fewer than 6 images
     assert TaskDesign.of(ids, images, more).membership.class_names.size == 9
 
 
-def test_a_task_that_uses_nearly_all_of_a_class_is_warned_of() -> None:
+def test_a_task_that_uses_nearly_all_of_a_class_is_warned_of():
     assert not designed([40] * 9, 300, 4, 6).warnings
     (text,) = designed([8] * 9, 300, 4, 6).warnings
     assert text.startswith("a task uses 6 of the 8 images of class 0, nearly as much of 8 others")
@@ -464,7 +464,7 @@ def test_a_task_that_uses_nearly_all_of_a_class_is_warned_of() -> None:
         ((5, 1), (5, 0), "task 5 has a class twice"),
     ],
 )
-def test_tasks_that_cannot_be_are_refused(place, other, text: str) -> None:
+def test_tasks_that_cannot_be_are_refused(place, other, text):
     ids, images, owner = uniform_tasks([20] * 9, 50, 4, 6, 0)
     images[place] = images[other]
     if len(place) == 2:

@@ -27,7 +27,7 @@ SMALL = np.array([size < 3 * (SHOT + QUERY) for size in SIZES])
 
 
 @pytest.fixture(scope="module")
-def tasks() -> tuple[np.ndarray, np.ndarray]:
+def tasks():
     rng = np.random.default_rng(0)
     start = np.cumsum(SIZES) - SIZES
     ids = np.array([rng.choice(len(SIZES), WAY, replace=False) for _ in range(TASKS)])
@@ -38,13 +38,13 @@ def tasks() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def design(tasks) -> TaskDesign:
+def design(tasks):
     owner = np.repeat(np.arange(len(SIZES)), SIZES)
     return TaskDesign.of(*tasks, owner, shots=SHOT)
 
 
 @pytest.fixture(scope="module")
-def right(tasks) -> np.ndarray:
+def right(tasks):
     """Right answers (3, B, K, Q), of images that are easy for all methods or hard."""
     rng = np.random.default_rng(1)
     easy = rng.random(sum(SIZES))
@@ -52,7 +52,7 @@ def right(tasks) -> np.ndarray:
     return (rng.random((3, TASKS, WAY, QUERY)) < chance).astype(np.uint8)
 
 
-def by_definition(tasks, u: np.ndarray, right: np.ndarray) -> float:
+def by_definition(tasks, u, right):
     """V of the larger classes, pair of tasks by pair of tasks, as the module states it."""
     ids, images = tasks
     mean = [right[ids == c].mean() for c in range(len(SIZES))]
@@ -95,17 +95,17 @@ def by_definition(tasks, u: np.ndarray, right: np.ndarray) -> float:
     return float(parts.sum(axis=1) @ levels - (parts * all_pairs).sum())
 
 
-def of_whole_tasks(design: TaskDesign, u: np.ndarray) -> float:
+def of_whole_tasks(design, u):
     rest = leave_out_images(design.membership, SMALL)
     return float((rest.weights * rest.coordinates(u[None])[0] ** 2).sum() + rest.noise @ u**2)
 
 
-def told(right: np.ndarray) -> list[RightQueries]:
+def told(right):
     return [RightQueries(own.reshape(TASKS, -1), 1) for own in right]
 
 
 @pytest.mark.slow
-def test_it_is_the_sum_over_pairs_of_tasks(design, tasks, right) -> None:
+def test_it_is_the_sum_over_pairs_of_tasks(design, tasks, right):
     u = design.residuals(right.mean((2, 3)))
     sums = QuerySums(design.queries, u, told(right))
     block, _ = sums.block(np.arange(3), np.arange(3))
@@ -119,7 +119,7 @@ def test_it_is_the_sum_over_pairs_of_tasks(design, tasks, right) -> None:
     assert block[0, 1] == pytest.approx(expected, rel=1e-10)
 
 
-def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None:
+def test_as_many_right_of_other_queries_are_not_identical(design, right):
     alike = np.stack([right[0], right[0][..., ::-1], right[0]])  # the last is the first
     found = leave_one_out(design, alike.mean((2, 3)), 0.95, told(alike))
     u = design.residuals(np.zeros((1, TASKS)))
@@ -142,7 +142,7 @@ def test_as_many_right_of_other_queries_are_not_identical(design, right) -> None
     assert of_runs == pytest.approx(once)
 
 
-def test_only_methods_whose_queries_are_known_use_them(design, right) -> None:
+def test_only_methods_whose_queries_are_known_use_them(design, right):
     y = right.mean((2, 3))
     whole, known = leave_one_out(design, y, 0.95), leave_one_out(design, y, 0.95, told(right))
     mixed = leave_one_out(design, y, 0.95, [*told(right)[:2], None])
@@ -154,7 +154,7 @@ def test_only_methods_whose_queries_are_known_use_them(design, right) -> None:
     assert not np.isclose(whole.images.halfwidth, known.images.halfwidth).any()
 
 
-def test_roles_that_nobody_knows_and_groups_leave_whole_tasks(tasks, design, episodes) -> None:
+def test_roles_that_nobody_knows_and_groups_leave_whole_tasks(tasks, design, episodes):
     owner = np.repeat(np.arange(len(SIZES)), SIZES)
     assert TaskDesign.of(*tasks, owner).queries is None
     assert design.queries.rest is not None  # of small classes
@@ -166,7 +166,7 @@ def test_roles_that_nobody_knows_and_groups_leave_whole_tasks(tasks, design, epi
     assert (takes, without.queries) == ([True, True, False], None)
 
 
-def test_it_is_the_literal_jackknife_as_far_as_pairs_of_images_matter_little() -> None:
+def test_it_is_the_literal_jackknife_as_far_as_pairs_of_images_matter_little():
     """Three classes of 30 images, two a task, one shot and one query: every task is counted."""
     classes, size, many = 3, 30, 30_000
     rng = np.random.default_rng(3)
@@ -204,7 +204,7 @@ Episode = tuple[np.ndarray, list[np.ndarray], np.ndarray]
 """Classes, images of each, support first, and shots of each."""
 
 
-def _design(tasks: list[Episode], sizes: np.ndarray) -> EpisodeDesign:
+def _design(tasks, sizes):
     way = max(len(own) for own, _, _ in tasks)
     most = max(len(images) for _, drawn, _ in tasks for images in drawn)
     ids, shots = np.full((len(tasks), way), ABSENT), np.zeros((len(tasks), way), int)
@@ -216,11 +216,11 @@ def _design(tasks: list[Episode], sizes: np.ndarray) -> EpisodeDesign:
     return EpisodeDesign.of(ids, images, np.repeat(np.arange(len(sizes)), sizes), shots=shots)
 
 
-def _influences(tasks: list[Episode], sizes, u, right: list[np.ndarray]) -> np.ndarray:
+def _influences(tasks, sizes, u, right):
     """Compute v (B, R) of one method by its definition, task by task and image by image."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
     start = np.cumsum(sizes) - sizes
-    answers: list[list[float]] = [[] for _ in sizes]
+    answers = [[] for _ in sizes]
     for (own, drawn, support), told in zip(tasks, right, strict=True):
         each = iter(told)
         for c, one, shot in zip(own, drawn, support, strict=True):
@@ -241,7 +241,7 @@ def _influences(tasks: list[Episode], sizes, u, right: list[np.ndarray]) -> np.n
 
 
 @pytest.fixture(scope="module")
-def episodes() -> list[Episode]:
+def episodes():
     """Tasks of 2 to 4 of the classes, 1 to 5 shots of each class and 2 to 4 queries."""
     rng, sizes, made = np.random.default_rng(0), SIZES_OF_EPISODES, []
     start = np.cumsum(sizes) - sizes
@@ -253,7 +253,7 @@ def episodes() -> list[Episode]:
     return made
 
 
-def test_variance_and_its_error_are_those_of_the_definition(episodes: list[Episode]) -> None:
+def test_variance_and_its_error_are_those_of_the_definition(episodes):
     rng, sizes = np.random.default_rng(1), SIZES_OF_EPISODES
     design, runs = _design(episodes, sizes), (1, 3, 1)
     queries = [sum(len(one) - s for one, s in zip(d, n, strict=True)) for _, d, n in episodes]
@@ -290,7 +290,7 @@ def test_variance_and_its_error_are_those_of_the_definition(episodes: list[Episo
 
 
 @pytest.mark.parametrize(("supports", "error"), [(0.0, 1e-12), (0.5, 0.15)])
-def test_influences_are_those_of_literal_deletion(supports: float, error: float) -> None:
+def test_influences_are_those_of_literal_deletion(supports, error):
     """All tasks of a pool are listed; with N of 4 and 5, images as support interact somewhat."""
     sizes, rng = np.array([5, 4, 5]), np.random.default_rng(2)
     places = np.split(np.arange(sizes.sum()), np.cumsum(sizes)[:-1])
@@ -327,7 +327,7 @@ def test_influences_are_those_of_literal_deletion(supports: float, error: float)
 
 
 @pytest.mark.parametrize("draws", [1, 3])
-def test_of_methods_that_hardly_differ(draws: int) -> None:
+def test_of_methods_that_hardly_differ(draws):
     """Rounding takes nothing from them, nor gives to those that answer alike."""
     rng = np.random.default_rng(0)
     owner = np.repeat(np.arange(4), 5000)
@@ -340,7 +340,7 @@ def test_of_methods_that_hardly_differ(draws: int) -> None:
     sums = AllWaySums(design, [*right, None])
     whole, df, *_ = sums.block(np.arange(4), np.arange(5))
 
-    def of(x: np.ndarray) -> list[float]:
+    def of(x):
         return [v[0] for v in design.cells.variances(x[:, None].astype(float), of_each)[:2]]
 
     assert whole[0, 1] == 0
@@ -358,7 +358,7 @@ OWNER = np.repeat(np.arange(CLASSES), EACH)
 
 
 @pytest.fixture(scope="module")
-def pool() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def pool():
     """All tasks of the pool, and values with effects of classes, of images and of their pairs."""
     places = [range(c * EACH, (c + 1) * EACH) for c in range(CLASSES)]
     rows = [
@@ -376,7 +376,7 @@ def pool() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return ids, images, 0.5 + 0.03 * y
 
 
-def literal(pool, kind: str) -> float:
+def literal(pool, kind):
     """Leave out one image or class after another."""
     ids, images, y = pool
     if kind == "images":  # every set of classes counted equally often
@@ -390,20 +390,20 @@ def literal(pool, kind: str) -> float:
     return float((CLASSES - 1) / CLASSES * ((means - means.mean()) ** 2).sum())
 
 
-def variance(pool, kind: str, tasks: np.ndarray) -> float:
+def variance(pool, kind, tasks):
     ids, images, y = pool
     design = TaskDesign.of(ids[tasks], images[tasks], OWNER)
     return float(Influences(design, y[tasks][None]).variance(kind)[0])
 
 
 @pytest.mark.parametrize("kind", ["images", "classes"])
-def test_all_tasks_fifty_times_give_the_literal_jackknife(pool, kind: str) -> None:
+def test_all_tasks_fifty_times_give_the_literal_jackknife(pool, kind):
     everything = np.tile(np.arange(len(pool[0])), 50)
     assert variance(pool, kind, everything) == pytest.approx(literal(pool, kind), rel=2e-3)
 
 
 @pytest.mark.parametrize("kind", ["images", "classes"])
-def test_few_tasks_are_unbiased(pool, kind: str) -> None:
+def test_few_tasks_are_unbiased(pool, kind):
     rng = np.random.default_rng(1)
     draws = [variance(pool, kind, rng.integers(len(pool[0]), size=400)) for _ in range(200)]
     error = np.std(draws, ddof=1) / np.sqrt(len(draws))

@@ -2,7 +2,6 @@
 
 import math
 from math import comb, log, sqrt
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -26,9 +25,7 @@ from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from analysis_sql.planning.leave_one_out_plan import (
     LeftOutPilot,
-    LeftOutPlan,
     Part,
-    PlannedWidth,
     plan_left_out,
 )
 from analysis_sql.planning.planned_runs import PlannedRuns
@@ -49,14 +46,14 @@ from fslbench_data.tasks.draw import draw_open
 
 
 @pytest.fixture
-def plans() -> ModuleType:
+def plans():
     return check_module("plans")
 
 
 PARTS = Components(classes=4e-4, images=8e-4, queries=0.017)
 
 
-def test_widths_by_hand() -> None:
+def test_widths_by_hand():
     """10 classes of 100 images, S = Q = 5: u = 10, and balanced sets use every class 10 times.
 
     T = 20, V = 10·100/400 = 2.5, R = (100 - 50)/19; σ_e² = 8e-4 + 0.0034 = 0.0042.
@@ -79,9 +76,7 @@ def test_widths_by_hand() -> None:
 
 @pytest.mark.parametrize("effect", [0.0, 4e-4, 4e-3])
 @pytest.mark.parametrize(("number", "size", "seeds"), [(7, 120, 3), (15, 100, 1), (43, 200, 1)])
-def test_class_aware_widths_and_power_are_those_of_results(
-    effect: float, number: int, size: int, seeds: int, plans: ModuleType
-) -> None:
+def test_class_aware_widths_and_power_are_those_of_results(effect, number, size, seeds, plans):
     """Mean half-width within 4 %, power at the planned difference within 3 points, of 1500 sets.
 
     ``python -m studies.checks plans`` has more sets of more designs.
@@ -91,7 +86,7 @@ def test_class_aware_widths_and_power_are_those_of_results(
     assert abs(power - 0.8) < 0.03
 
 
-def test_a_class_used_once_makes_all_kinds_equal() -> None:
+def test_a_class_used_once_makes_all_kinds_equal():
     (row,) = plan(PARTS, [10] * 40, way=5, shot=5, queries=[5])
     assert row.tasks == (8, 8, 8)
     assert row.class_aware == row.open
@@ -99,14 +94,14 @@ def test_a_class_used_once_makes_all_kinds_equal() -> None:
 
 
 @pytest.mark.parametrize(("effect", "luck"), [(0.0, 0.0), (0.1, 0.06)])
-def test_the_range_holds_what_the_pilot_estimates_badly(effect, luck, plans) -> None:
+def test_the_range_holds_what_the_pilot_estimates_badly(effect, luck, plans):
     """95 % ranges of 40 pilots of about 32 tasks of 10 classes, of 500 in the check."""
     opened, aware = plans.in_ranges(plans.of_binomials(effect, luck), [178] * 10, 5, 40, 1)
     assert opened > 0.9
     assert aware > 0.9
 
 
-def test_what_cannot_be_planned() -> None:
+def test_what_cannot_be_planned():
     rows = plan(PARTS, [20] * 6, way=5, shot=5, queries=[5, 15, 16])
     assert [row.query for row in rows] == [5, 15]  # 21 images of a class there are not
     assert rows[1].tasks == (1, 1, 1)
@@ -123,13 +118,13 @@ USES = st.lists(st.integers(0, 12), min_size=1, max_size=9).map(np.array)
 
 
 @given(USES, st.integers(1, 4))
-def test_the_bound_is_the_largest_that_fits(uses: np.ndarray, way: int) -> None:
+def test_the_bound_is_the_largest_that_fits(uses, way):
     fitting = [t for t in range(200) if np.minimum(uses, t).sum() >= way * t]
     assert most_tasks(uses, way) == max(fitting)
 
 
 @given(st.sampled_from(["open", "balanced"]), USES, st.integers(1, 4), st.integers(0, 5))
-def test_drawn_classes(suite: str, uses: np.ndarray, way: int, seed: int) -> None:
+def test_drawn_classes(suite, uses, way, seed):
     """Open sets stop only when they must; balanced ones are as long and as even as can be."""
     found = draw_classes(suite, uses, way, Stream("test", seed))
     used = np.bincount(found.reshape(-1), minlength=uses.size)
@@ -147,7 +142,7 @@ def test_drawn_classes(suite: str, uses: np.ndarray, way: int, seed: int) -> Non
 
 
 @pytest.mark.slow
-def test_first_tasks_choose_classes_alike() -> None:
+def test_first_tasks_choose_classes_alike():
     """Each of 7 classes stands in each place of the first task equally often (4 errors)."""
     uses = np.full(7, 3)
     for suite in ("open", "balanced"):
@@ -157,7 +152,7 @@ def test_first_tasks_choose_classes_alike() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[178] * 10, [50, 60, 90, 200, 30, 44, 71, 300]])
-def test_as_many_tasks_as_the_samplers_draw(sizes: list[int]) -> None:
+def test_as_many_tasks_as_the_samplers_draw(sizes):
     protocol = Protocol(5, 5, 5)
     uses = class_uses(sizes, 10)
     ours = [len(draw_classes("open", uses, 5, Stream("x", s))) for s in range(60)]
@@ -169,12 +164,12 @@ def test_as_many_tasks_as_the_samplers_draw(sizes: list[int]) -> None:
     assert len(draw_balanced(sizes, protocol, dataset="x", seed=0)) == most
 
 
-def ids_of(tasks: int, classes: int, way: int, seed: int = 0) -> np.ndarray:
+def ids_of(tasks, classes, way, seed=0):
     rng = np.random.default_rng(seed)
     return np.array([rng.permutation(classes)[:way] for _ in range(tasks)])
 
 
-def test_variances_are_those_of_dense_matrices() -> None:
+def test_variances_are_those_of_dense_matrices():
     ids = ids_of(14, 6, 3)
     design = ClassDesign.of(ids)
     z = (ids[:, :, None] == np.arange(6)).any(axis=1).astype(float)
@@ -194,7 +189,7 @@ def test_variances_are_those_of_dense_matrices() -> None:
 
 
 @given(st.integers(0, 10_000), st.integers(3, 30), st.integers(2, 9))
-def test_a_plan_for_the_pilots_own_tasks_says_what_its_report_says(seed, tasks, query) -> None:
+def test_a_plan_for_the_pilots_own_tasks_says_what_its_report_says(seed, tasks, query):
     """Whatever the signs of the estimates: the parts are at least 0 and add up to s²."""
     rng = np.random.default_rng(seed)
     ids = ids_of(tasks, 8, 3, seed)
@@ -211,7 +206,7 @@ def test_a_plan_for_the_pilots_own_tasks_says_what_its_report_says(seed, tasks, 
     assert planned == pytest.approx(float(reported), rel=1e-9)
 
 
-def test_what_is_likely_of_classes_is_around_the_estimate() -> None:
+def test_what_is_likely_of_classes_is_around_the_estimate():
     ids = ids_of(40, 9, 5)
     x = np.random.default_rng(2).binomial(6, 0.5 + 0.04 * ids)
     design, estimate = ClassDesign.of(ids), estimate_set(x, 6)
@@ -220,7 +215,7 @@ def test_what_is_likely_of_classes_is_around_the_estimate() -> None:
     assert low < components_of(design, x, estimate).classes < high
 
 
-def test_equal_tasks_and_equal_classes() -> None:
+def test_equal_tasks_and_equal_classes():
     ids = ids_of(8, 6, 3)
     x = np.tile([2, 1, 2], (8, 1))
     design, estimate = ClassDesign.of(ids), estimate_set(x, 4)
@@ -231,7 +226,7 @@ def test_equal_tasks_and_equal_classes() -> None:
         components_of(same, x, estimate)
 
 
-def test_classes_images_and_queries_are_found_again() -> None:
+def test_classes_images_and_queries_are_found_again():
     """60 classes, 300 tasks, 200 times: estimates within 4 standard errors, or 5 % for REML's."""
     rng = np.random.default_rng(5)
     found, query = [], 20
@@ -250,13 +245,13 @@ def test_classes_images_and_queries_are_found_again() -> None:
         assert abs(values.mean() - right) < max(4 * stats.sem(values), 0.05 * right)
 
 
-def test_a_width_is_the_mean_of_those_that_runs_may_show() -> None:
+def test_a_width_is_the_mean_of_those_that_runs_may_show():
     """Of runs of 90, 91 and 92 %, against one: s² varies as chi-square/2, and t(2) is 4.3027."""
     runs = PlannedRuns(("a", "b"), (3, 1), (1.0, None))
     told = runs.of(2.0, 0.95, 1.0)
     assert runs.error == pytest.approx(sqrt(1 / 3))
 
-    def expected(width: float, number: int) -> float:
+    def expected(width, number):
         law, t = stats.chi2(number - 1), stats.t.isf(0.025, number - 1)
         at = law.ppf((np.arange(20_000) + 0.5) / 20_000)
         return float(np.sqrt(width**2 + t**2 * at / (number - 1) / number).mean())
@@ -275,7 +270,7 @@ def test_a_width_is_the_mean_of_those_that_runs_may_show() -> None:
 
 
 @pytest.mark.parametrize("numbers", [(3, 3), (2, 5)])
-def test_widths_of_two_methods_are_those_of_experiments(numbers: tuple[int, int]) -> None:
+def test_widths_of_two_methods_are_those_of_experiments(numbers):
     """Simulated: the mean half-width of a difference, and that 80 % find what is detectable."""
     rng, width, s = np.random.default_rng(0), stats.norm.isf(0.025), 1.0
     runs = PlannedRuns(("a", "b"), numbers, (s, s))
@@ -292,7 +287,7 @@ def test_widths_of_two_methods_are_those_of_experiments(numbers: tuple[int, int]
 
 
 @pytest.mark.parametrize("spread", [1e-9, 1e-8, 1e-7, 1e-6])
-def test_runs_that_differ_by_rounding_change_nothing(spread: float) -> None:
+def test_runs_that_differ_by_rounding_change_nothing(spread):
     part = Part(4e-4, 3e-4, 0.1, 1000, 0.0, 0.5)
     pilot = LeftOutPilot(100, 0.04, np.full(10, 200), 5, 10, True, 50.0, {"images": part}, {})
     for numbers in ((3, 3), (2, 7), (5, 1)):
@@ -304,7 +299,7 @@ def test_runs_that_differ_by_rounding_change_nothing(spread: float) -> None:
             assert row.detectable == pytest.approx(own.detectable, abs=1e-4)
 
 
-def test_a_row_by_hand() -> None:
+def test_a_row_by_hand():
     shares = Shares(0.0, 0.0, 1.0)
     row = Planned(5, (30,), 0.5, 2.0, 4.0, 2.8, 5.6, shares, shares, None, (1.4, 5.6))
     runs = PlannedRuns(("a",), (3,), (1.0,))
@@ -320,7 +315,7 @@ def test_a_row_by_hand() -> None:
     assert wider.range_class_aware is None
 
 
-def test_tasks_that_reuse_images() -> None:
+def test_tasks_that_reuse_images():
     # classes only: V = 4e-4 and s² = .04, of very many classes without a doubt
     part = Part(4e-4, 0.0, 0.0, 100_000, 0.0, 0.5)
     pilot = LeftOutPilot(
@@ -340,7 +335,7 @@ def test_tasks_that_reuse_images() -> None:
 
 
 @pytest.mark.parametrize("runs", [(3,), (2, 3)])
-def test_estimates_are_of_means_over_runs(runs: tuple[int, ...]) -> None:
+def test_estimates_are_of_means_over_runs(runs):
     rng = np.random.default_rng(0)
     level = np.clip(rng.normal(0.7, 0.15, (25, 4, 6, 1)), 0, 1)  # of a query, in all runs
     right = [rng.binomial(1, level, (25, 4, 6, number)) for number in runs]
@@ -366,7 +361,7 @@ SUPERCLASS = np.arange(CLASSES) // 3
 Z = -float(ndtri(0.025))
 
 
-def by_hand(**parts: Part) -> LeftOutPilot:
+def by_hand(**parts):
     sizes = np.full(CLASSES, SIZE)
     used = 600 * WAY * PER_CLASS / (CLASSES * SIZE)
     return LeftOutPilot(600, 0.006, sizes, WAY, PER_CLASS, True, used, parts, {})
@@ -378,12 +373,12 @@ OF_SUPERCLASSES = Part(1.5e-4, 1e-5, sqrt(2 / 7), 8, None, 0.4)
 ALL = {"images": IMAGES, "classes": OF_CLASSES, "superclasses": OF_SUPERCLASSES}
 
 
-def row_of(plan: LeftOutPlan, kind: str, tasks: int | None) -> PlannedWidth:
+def row_of(plan, kind, tasks):
     (row,) = (row for row in plan.rows if row.kind == kind and row.tasks == tasks)
     return row
 
 
-def test_a_class_width_by_hand() -> None:
+def test_a_class_width_by_hand():
     row = row_of(plan_left_out(by_hand(**ALL), [2400]), "classes", 2400)
     whole = 9e-5 + 0.006 / 2400
     tau = sqrt(2 / 23) * 8e-6 / 4
@@ -395,7 +390,7 @@ def test_a_class_width_by_hand() -> None:
     assert ndtr((d - h) / sd) + ndtr((-d - h) / sd) == pytest.approx(0.8, abs=1e-9)
 
 
-def test_a_superclass_width_by_hand() -> None:
+def test_a_superclass_width_by_hand():
     plan = plan_left_out(by_hand(**ALL), [1200, 300], level=0.99)
     assert [row.tasks for row in plan.rows[::3]] == [300, 1200, None]
     whole, tau, z = 1.5e-4 + 0.006 / 1200, sqrt(2 / 7) * 1e-5 / 2, float(ndtri(0.995))
@@ -404,15 +399,15 @@ def test_a_superclass_width_by_hand() -> None:
     assert row.halfwidth == pytest.approx(-100 * float(stdtrit(7, 0.005)) * expected, rel=1e-12)
 
 
-def test_an_image_width_by_hand() -> None:
+def test_an_image_width_by_hand():
     chance = WAY * PER_CLASS / (CLASSES * SIZE)
 
-    def chances(tasks: int) -> np.ndarray:
+    def chances(tasks):
         ways = [log(comb(tasks, k)) for k in range(2, 300)]
         n = np.arange(2, 300)
         return np.exp(ways + n * log(chance) + (tasks - n) * log(1 - chance))
 
-    def noise(tasks: int) -> float:
+    def noise(tasks):
         p, n = chances(tasks), np.arange(2, 300)
         left = (p / n).sum() / p.sum() - CLASSES / (tasks * WAY)
         return float((1 - CLASSES / tasks) * left)
@@ -428,13 +423,13 @@ def test_an_image_width_by_hand() -> None:
     assert noise(4800) / noise(2400) == pytest.approx(0.5, rel=0.03)
 
 
-def test_a_class_width_is_at_least_that_of_images() -> None:
+def test_a_class_width_is_at_least_that_of_images():
     small = Part(0.0, 8e-6, sqrt(2 / 23), CLASSES, 0.0, 0.8)
     plan = plan_left_out(by_hand(images=IMAGES, classes=small), [4000])
     assert row_of(plan, "classes", None).halfwidth == row_of(plan, "images", None).halfwidth
 
 
-def test_half_the_width_takes_about_four_times_the_units() -> None:
+def test_half_the_width_takes_about_four_times_the_units():
     pilot = by_hand(**ALL)
     half = {one.kind: one for one in plan_left_out(pilot, [600]).half}
     assert half["images"].units == CLASSES * SIZE
@@ -448,7 +443,7 @@ def test_half_the_width_takes_about_four_times_the_units() -> None:
     )
 
 
-def test_twice_the_images_halve_the_variance() -> None:
+def test_twice_the_images_halve_the_variance():
     """Of means over a class's images, also where a task has half of them."""
     rng, variance = np.random.default_rng(0), {20: 0.0, 40: 0.0}
     for images in 16 * [*variance]:
@@ -463,7 +458,7 @@ def test_twice_the_images_halve_the_variance() -> None:
     assert variance[40] / variance[20] == pytest.approx(19 / 39, rel=0.1)
 
 
-def test_what_cannot_be_planned_says_why() -> None:
+def test_what_cannot_be_planned_says_why():
     plan = plan_left_out(by_hand(**ALL), [4, 60], power=None)
     assert row_of(plan, "images", 4).why.startswith("images are in 0.17 of 4 tasks")
     grouped = plan_left_out(replace(by_hand(**ALL), unit="groups"), [4])
@@ -478,7 +473,7 @@ def test_what_cannot_be_planned_says_why() -> None:
     assert (row_of(lost, "images", None).halfwidth, lost.half[0].needed) == (None, None)
 
 
-def test_a_variance_within_two_standard_errors_is_uncertain_in_more_tasks() -> None:
+def test_a_variance_within_two_standard_errors_is_uncertain_in_more_tasks():
     """By hand: of 1,200 images V = 4e-5, and τ = .25 (V + 4e-5) = 2e-5 in the pilot's tasks."""
     for variance, uncertain in ((3.9e-5, True), (4.1e-5, False)):
         pilot = replace(by_hand(images=Part(variance, 4e-5, 0.25, 1200)), one_each=False)
@@ -487,7 +482,7 @@ def test_a_variance_within_two_standard_errors_is_uncertain_in_more_tasks() -> N
         assert found == [False, uncertain, uncertain, uncertain]
 
 
-def test_what_has_no_variance_cannot_be_planned() -> None:
+def test_what_has_no_variance_cannot_be_planned():
     ids, images, owner = uniform_tasks([SIZE] * CLASSES, 300, WAY, PER_CLASS, 0)
     with pytest.raises(SpecError, match="nothing varies"):
         LeftOutPilot.of(TaskDesign.of(ids, images, owner), np.full(300, 0.5))
@@ -496,7 +491,7 @@ def test_what_has_no_variance_cannot_be_planned() -> None:
         LeftOutPilot.of(some, np.arange(20) / 20)
 
 
-def test_the_pilots_own_number_of_tasks_is_its_own_width() -> None:
+def test_the_pilots_own_number_of_tasks_is_its_own_width():
     ids, images, owner = uniform_tasks([SIZE] * CLASSES, 900, WAY, PER_CLASS, 3)
     design = TaskDesign.of(ids, images, owner, None, SUPERCLASS)
     y = values_on(ids, images, 1, 3)
@@ -508,7 +503,7 @@ def test_the_pilots_own_number_of_tasks_is_its_own_width() -> None:
         assert row_of(plan, kind, 900).halfwidth == pytest.approx(width, rel=2e-3)
 
 
-def drawn(seed: int, tasks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def drawn(seed, tasks):
     rng = np.random.default_rng(seed)
     ids = np.argsort(rng.random((tasks, CLASSES)), axis=1)[:, :WAY]
     images = np.argsort(rng.random((tasks, WAY, SIZE)), axis=2)[:, :, :PER_CLASS]
@@ -529,7 +524,7 @@ def drawn(seed: int, tasks: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np
         (False, 1000, 5, {"group_of_image": np.arange(CLASSES * SIZE) // 2}, ("images",)),
     ],
 )
-def test_planned_widths_are_those_of_tasks_drawn_then(paired, tasks, seeds, owners, kinds) -> None:
+def test_planned_widths_are_those_of_tasks_drawn_then(paired, tasks, seeds, owners, kinds):
     """Of images, classes and superclasses; of groups, as of more of the pilot's tasks."""
     planned, realised = [], []
     for seed in range(seeds):

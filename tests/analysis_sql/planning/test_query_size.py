@@ -2,10 +2,6 @@
 
 import importlib
 import math
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +27,7 @@ from analysis_sql.planning.variance_budget import Components
 from benchmark_spec.errors import SpecError
 
 
-def test_an_accuracy_by_hand() -> None:
+def test_an_accuracy_by_hand():
     # K = 2, Q = 2. Accuracies 3/4, 2/4, 4/4: mean 3/4, s² = (0 + 1/16 + 1/16)/2 = 1/16.
     # X(Q-X) is 1 where one of two is right: 1, 2 and 0 classes of 6 in all: 3/6 = 1/2,
     # over Q(Q-1) = 2 gives m1 - m2 = 1/4, w = 1/8; α = 1/16 - 1/16 = 0; m1 = 3/4, m2 = 1/2.
@@ -47,7 +43,7 @@ def test_an_accuracy_by_hand() -> None:
     assert (found.tasks, found.freedom, found.way, found.query) == (3, 2.0, 2, 2)
 
 
-def test_pooling_by_hand() -> None:
+def test_pooling_by_hand():
     rng = np.random.default_rng(1)
     seeds = [
         [estimate_set(rng.binomial(q, 0.8, (tasks, 5)), q) for q, tasks in ((2, 30), (6, 20))]
@@ -65,7 +61,7 @@ def test_pooling_by_hand() -> None:
     assert (found.seeds, found.sets) == (3, 6)
 
 
-def test_jackknife_over_images_by_hand() -> None:
+def test_jackknife_over_images_by_hand():
     x = np.random.default_rng(3).binomial(5, 0.7, (4, 30, 5))
     whole, *without = (pool([[estimate_set(part, 5)]], 5) for part in x)
     found = jackknife_images(whole, without)
@@ -76,7 +72,7 @@ def test_jackknife_over_images_by_hand() -> None:
     assert (found.freedom, found.parts, whole.parts) == (2.0, 3, 0)
 
 
-def estimate(alpha: float, w: float, v: Any = ((0.0, 0.0), (0.0, 0.0))) -> Estimate:
+def estimate(alpha, w, v=((0.0, 0.0), (0.0, 0.0))):
     return Estimate(way=5, alpha=alpha, w=w, covariance=v, freedom=30.0)
 
 
@@ -84,7 +80,7 @@ def estimate(alpha: float, w: float, v: Any = ((0.0, 0.0), (0.0, 0.0))) -> Estim
     st.floats(-3, 3), st.floats(0.01, 3), st.floats(0.01, 2), st.floats(0.01, 2),
     st.floats(-0.95, 0.95),
 )  # fmt: skip
-def test_fieller_is_inverting_the_test(alpha, w, sd_alpha, sd_w, correlation) -> None:
+def test_fieller_is_inverting_the_test(alpha, w, sd_alpha, sd_w, correlation):
     both = correlation * sd_alpha * sd_w
     covariance = ((sd_alpha**2, both), (both, sd_w**2))
     found = ratio_interval(estimate(alpha, w, covariance), 0.95)
@@ -107,7 +103,7 @@ def test_fieller_is_inverting_the_test(alpha, w, sd_alpha, sd_w, correlation) ->
     assert (found.value is None) == (alpha <= 0)
 
 
-def test_without_uncertainty_the_ratio_is_a_point() -> None:
+def test_without_uncertainty_the_ratio_is_a_point():
     found = ratio_interval(estimate(0.5, 2.0), 0.95)
     assert (found.value, found.low, found.high) == pytest.approx((4.0, 4.0, 4.0))
     # of 3 shots: S·w, w + α·S and α + w/Q
@@ -115,19 +111,19 @@ def test_without_uncertainty_the_ratio_is_a_point() -> None:
     assert (model.beta, model.gamma, model.task_variance(4)) == (6.0, 3.5, 1.0)
 
 
-def test_tasks_of_several_sets_are_averaged_over_widths() -> None:
+def test_tasks_of_several_sets_are_averaged_over_widths():
     t = stats.t.ppf(0.975, [1, 3, 5])  # 4 has a set without an interval
     expected = {3: (t[0] / 2**0.5 + t[1] / 2) / 2, 5: t[2] / 6**0.5}
     assert width_factors({3: [2, 4], 4: [1, 9], 5: 6}, 0.95) == pytest.approx(expected)
 
 
-def test_costs_and_their_intervals() -> None:
+def test_costs_and_their_intervals():
     tasks = {q: 2000 // (5 + q) for q in range(1, 31)}
     found = choose(estimate(0.05, 0.3, ((1e-4, 0.0), (0.0, 1e-3))), 5, tasks, 0.95)
     assert None not in (found.low, found.high)
     factors = width_factors(tasks, 0.95)
 
-    def cost(query: int, ratio: float) -> float:
+    def cost(query, ratio):
         widths = {q: f * math.sqrt(1 + ratio / q) for q, f in factors.items()}
         return widths[query] / min(widths.values()) - 1
 
@@ -142,7 +138,7 @@ def test_costs_and_their_intervals() -> None:
 TASKS = {q: 600 // (5 + q) for q in range(1, 16)}
 
 
-def test_undetermined_is_said() -> None:
+def test_undetermined_is_said():
     noise = ((1e-4, 0.0), (0.0, 1e-6))
     # α not sure to be above 0: no upper end, but costs are bounded over the Q tried
     found = choose(estimate(0.01, 0.05, noise), 5, TASKS)
@@ -168,7 +164,7 @@ def test_undetermined_is_said() -> None:
         ([[3, 1], [1, 3], [2, 2], [4, 0]], ("variance",), (None, 1, None)),
     ],
 )
-def test_degenerate_results(x: Any, of_flat: tuple[str, ...], ends: tuple[Any, ...]) -> None:
+def test_degenerate_results(x, of_flat, ends):
     it = estimate_set(np.array(x), 4)
     assert all(getattr(it, name) == 0.0 for name in of_flat)
     assert it.alpha == it.variance - it.w / 4
@@ -177,7 +173,7 @@ def test_degenerate_results(x: Any, of_flat: tuple[str, ...], ends: tuple[Any, .
 
 
 @pytest.mark.slow
-def test_estimates_are_unbiased(example: ModuleType) -> None:
+def test_estimates_are_unbiased(example):
     """Means over 200 times 1000 new images, within 4 standard errors, at S = 1, 5, 20."""
     for shot in (1, 5, 20):
         model, found = example.exact(shot), example.simulate(shot, 200)
@@ -186,7 +182,7 @@ def test_estimates_are_unbiased(example: ModuleType) -> None:
             assert abs(np.mean(values) - getattr(model, name)) < 4 * stats.sem(values)
 
 
-def test_coverage() -> None:
+def test_coverage():
     """A single set of 166 tasks: 95 % within 4 standard errors of simulation, 2.8 points.
 
     ``python -m studies.checks query_intervals`` has 5000 sets of six designs.
@@ -196,13 +192,13 @@ def test_coverage() -> None:
 
 
 @pytest.mark.slow
-def test_a_jackknife_over_images_sees_what_new_images_change(example: ModuleType) -> None:
+def test_a_jackknife_over_images_sees_what_new_images_change(example):
     """The jackknife's standard error of w, whose seeds' error is small, against the true one."""
     rng = np.random.default_rng(4)
     part = np.arange(example.PER_CLASS) % 10
     model = example.exact(1)
 
-    def fit(images: Any) -> Any:
+    def fit(images):
         tasks = images.shape[1] // 6
         shuffled = [rng.permuted(images, axis=1)[:, : tasks * 6] for _ in range(20)]
         return pool([[estimate_set(example.task_counts(x, 1, 5), 5)] for x in shuffled], 1)
@@ -223,13 +219,13 @@ def test_a_jackknife_over_images_sees_what_new_images_change(example: ModuleType
 
 
 @pytest.fixture(scope="module")
-def example(root: Path) -> Iterator[ModuleType]:
+def example(root):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(root / "examples")
         yield importlib.import_module("query_size")
 
 
-def test_a_difference_by_hand() -> None:
+def test_a_difference_by_hand():
     # K = 2, Q = 2; d of the queries: (1,-1 | 0,0), (1,1 | 0,-1), (0,0 | 1,0).
     # Differences 0/4, 1/4, 1/4: mean 1/6, s² = (1/36 + 1/144 + 1/144)/2 = 1/48.
     # m1 = share of d² = 2+0+2+1+0+1 of 12 = 1/2; D² - E is 0-2, 0, 4-2, 1-1, 0, 1-1: sum 0, m2 = 0.
@@ -241,7 +237,7 @@ def test_a_difference_by_hand() -> None:
     assert found.alpha == pytest.approx(-5 / 48)
 
 
-def plain(d: np.ndarray) -> tuple[float, float]:
+def plain(d):
     """α^ and w^ of answers d (T, K, Q) by sums over pairs of different queries."""
     tasks, way, query = d.shape
     rate = float((d * d).mean())
@@ -252,7 +248,7 @@ def plain(d: np.ndarray) -> tuple[float, float]:
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> np.ndarray:
+def answers(draw):
     shape = (draw(st.integers(3, 8)), draw(st.integers(1, 3)), draw(st.integers(2, 4)))
     size = int(np.prod(shape))
     values = draw(st.lists(st.integers(-1, 1), min_size=size, max_size=size))
@@ -260,7 +256,7 @@ def answers(draw: st.DrawFn) -> np.ndarray:
 
 
 @given(answers())
-def test_is_the_plain_formulas_and_a_brute_force_jackknife(d: np.ndarray) -> None:
+def test_is_the_plain_formulas_and_a_brute_force_jackknife(d):
     found = estimate_difference(d.sum(axis=2), (d * d).sum(axis=2), d.shape[2])
     assert (found.alpha, found.w) == pytest.approx(plain(d), abs=1e-12)
     n = len(d)
@@ -270,7 +266,7 @@ def test_is_the_plain_formulas_and_a_brute_force_jackknife(d: np.ndarray) -> Non
         assert np.asarray(found.covariance) == pytest.approx(expected, abs=1e-12)
 
 
-def test_an_accuracy_is_the_special_case() -> None:
+def test_an_accuracy_is_the_special_case():
     x = np.random.default_rng(0).binomial(6, 0.8, (20, 5))
     assert estimate_difference(x, x, 6) == estimate_set(x, 6)
     against_nothing = estimate_difference(-x, x, 6)
@@ -305,12 +301,12 @@ FEW = estimate_set(np.eye(4, dtype=int), 2)
         (lambda: choose(estimate(0.05, 0.3), 5, {2: 9, 3: 8}).cost_of(4), "was not tried"),
     ],
 )
-def test_what_cannot_be_told(asked: Callable[[], object], message: str) -> None:
+def test_what_cannot_be_told(asked, message):
     with pytest.raises(SpecError, match=message):
         asked()
 
 
-def test_the_choice_for_comparisons_by_hand() -> None:
+def test_the_choice_for_comparisons_by_hand():
     # T of Q = 1, 2, 4 as 4 : 3 : 2, and so many that t is the same for all. (α + w/Q)/T is
     # for α = w = 1: 2/4, 1.5/3, 1.25/2, so widths over the least are 1, 1, sqrt(5/4) = 1.1180;
     # for α = 0, w = 1: 1/4, .5/3, .25/2, so they are sqrt(2) = 1.4142, sqrt(4/3) = 1.1547, 1.
@@ -332,7 +328,7 @@ def test_the_choice_for_comparisons_by_hand() -> None:
     st.lists(st.tuples(st.floats(1e-4, 1), st.floats(1e-4, 1)), min_size=1, max_size=4),
     st.integers(1, 20), st.integers(60, 2000), st.sampled_from([0.8, 0.95, 0.99]),
 )  # fmt: skip
-def test_the_choice_is_the_brute_force(pairs, shot, images, level) -> None:
+def test_the_choice_is_the_brute_force(pairs, shot, images, level):
     """For comparisons; of one pair it is that for a method."""
     tasks = {q: [images // (shot + q), images // (shot + q) + 1] for q in range(1, 60)}
     tasks = {q: of for q, of in tasks.items() if min(of) >= 2}
@@ -357,7 +353,7 @@ def test_the_choice_is_the_brute_force(pairs, shot, images, level) -> None:
 
 
 @pytest.mark.parametrize("shot", [1, 5, 20])
-def test_the_gaussian_example(example: ModuleType, shot: int) -> None:
+def test_the_gaussian_example(example, shot):
     """Both classes in all tasks: T and open widths are exact; nothing is told of new classes."""
     model = example.exact(shot)
     rows = plan(

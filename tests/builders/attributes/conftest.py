@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from tiny_features import read_pictures, write_pictures
 
 
 @pytest.fixture(scope="session")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pictures(tmp_path_factory):
     """24 pictures in 4 classes."""
     pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
     return write_pictures(tmp_path_factory.mktemp("pictures"), 6)
 
 
 @pytest.fixture(scope="session")
-def tiny(pictures: Path) -> Any:
+def tiny(pictures):
     """The data set."""
     return read_pictures(pictures)
 
 
 @pytest.fixture(scope="session")
-def captioners(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def captioners(tmp_path_factory):
     """A folder with the captioners of :data:`tiny_captioners`."""
     pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
     pytest.importorskip("open_clip", reason="needs open_clip, of the extra `builders`")

@@ -1,11 +1,8 @@
 """Attributes of images: recipes, given ones, errors, words, pixels, tables and statistics."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +26,6 @@ from builders.attributes.recipe import Recipe, check_recipe
 from builders.attributes.taggers import Tagger, check_tagger, clean, counts, load_tagger
 from builders.sources import image_folder
 from builders.sources.image_set import Text
-from fslbench_data.release.release import Release
 
 GIVEN = partial(Recipe, attributes="given")
 
@@ -48,7 +44,7 @@ GIVEN = partial(Recipe, attributes="given")
         ("coca:ViT/a/b.pt+textblob", Recipe("coca:ViT/a/b.pt", "textblob")),
     ],
 )
-def test_recipes(text: str, recipe: Recipe) -> None:
+def test_recipes(text, recipe):
     assert Recipe.parse(text) == recipe
     assert str(recipe) == text
 
@@ -63,11 +59,11 @@ def test_recipes(text: str, recipe: Recipe) -> None:
         ("given~seed=1", "given~miss=0,invent=0,seed=1"),
     ],
 )
-def test_no_path_is_recorded(text: str, said: str) -> None:
+def test_no_path_is_recorded(text, said):
     assert Recipe.parse(text).without_paths == said
 
 
-def test_what_a_recipe_leaves_out() -> None:
+def test_what_a_recipe_leaves_out():
     assert Recipe.parse("given~seed=4").errors == TaggerErrors(0, 0, 4)
     assert Recipe.parse("given~miss=1e-7").errors == TaggerErrors(1e-7)
     assert check_tagger("spacy") == ("spacy", "en_core_web_sm")
@@ -94,7 +90,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("said", REFUSED)
-def test_what_is_no_recipe(said: str) -> None:
+def test_what_is_no_recipe(said):
     expected, texts = REFUSED[said]
     for text in texts.split("|"):
         with pytest.raises(errors.FSLBenchError, match=said) as error:
@@ -103,7 +99,7 @@ def test_what_is_no_recipe(said: str) -> None:
         assert expected in error.value.expected
 
 
-def test_a_source_without_texts_or_attributes() -> None:
+def test_a_source_without_texts_or_attributes():
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     for recipe, what, having in (
         ("given+textblob", "texts", "emoji, openclipart"),
@@ -122,14 +118,14 @@ def test_a_source_without_texts_or_attributes() -> None:
         check_recipe(Recipe.parse(recipe), source)
 
 
-def test_a_captioner_that_is_not_there() -> None:
+def test_a_captioner_that_is_not_there():
     for module in ("textblob", "transformers"):
         pytest.importorskip(module, reason=f"needs {module}, of the extra `attributes`")
     with pytest.raises(errors.BackboneError, match="there is no folder 'nowhere' for blip"):
         check_recipe(Recipe.parse("blip@nowhere+textblob"), "digits")
 
 
-def test_sentences() -> None:
+def test_sentences():
     text = Text("A bird", "It sings.", ("bird", "animal"))
     assert text.sentences == "A bird. It sings. bird, animal"
     assert Text("Pie", "Pie", ("food",)).sentences == "Pie. food"
@@ -137,7 +133,7 @@ def test_sentences() -> None:
     assert Text().sentences == ""
 
 
-def test_texts_in_the_order_of_images(tiny: Any) -> None:
+def test_texts_in_the_order_of_images(tiny):
     paths = tiny.images.column("path").to_pylist()
     known = {path: f"no. {i}" for i, path in enumerate(paths)} | {"elsewhere.png": "not asked for"}
     del known[paths[3]]
@@ -149,7 +145,7 @@ def test_texts_in_the_order_of_images(tiny: Any) -> None:
             read(tiny, "image_folder")
 
 
-def test_attributes_and_one_as_a_value(tiny: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attributes_and_one_as_a_value(tiny, monkeypatch):
     monkeypatch.setattr(image_folder, "ATTRIBUTES", ("bold", "italic"), raising=False)
     paths = tiny.images.column("path").to_pylist()
     own = [("italic", "Bold", "bold"), ("italic",), ("bold",), ("italic",)]
@@ -167,7 +163,7 @@ PATHS = [f"a/{i}.png" for i in range(5000)]
 TRUE = [[word for j, word in enumerate(WORDS) if i >> j & 1] for i in range(5000)]
 
 
-def test_rates_are_those_asked_for() -> None:
+def test_rates_are_those_asked_for():
     found = TaggerErrors(miss=0.3, invent=0.05, seed=1)(TRUE, PATHS, WORDS)
     pairs = [(word in t, word in f) for t, f in zip(TRUE, found, strict=True) for word in WORDS]
     for has, rate in ((True, 0.3), (False, 0.05)):
@@ -177,7 +173,7 @@ def test_rates_are_those_asked_for() -> None:
     assert all(words == sorted(set(words)) for words in found)
 
 
-def test_it_errs_where_the_digest_says() -> None:
+def test_it_errs_where_the_digest_says():
     """As it is defined, so that nothing depends on an order, and other seeds err elsewhere."""
     miss, invent, seed = 0.3, 0.1, 7
     expected = []
@@ -193,12 +189,12 @@ def test_it_errs_where_the_digest_says() -> None:
 
 
 @pytest.mark.parametrize(("words", "sizes"), [([["a"]] * 5, [3]), ([["a"]] * 5, [3, 3]), ([], [])])
-def test_statistics_of_another_number_of_images(words: list[list[str]], sizes: list[int]) -> None:
+def test_statistics_of_another_number_of_images(words, sizes):
     with pytest.raises(errors.SchemaError, match=f"{len(words)} rows"):
         table.attribute_statistics(table.attributes_table(words), sizes)
 
 
-def test_what_the_documentation_says_of_clip_art(embedded: Release, root: Path) -> None:
+def test_what_the_documentation_says_of_clip_art(embedded, root):
     sizes = embedded.classes("openclipart").column("n_images").to_pylist()
     found = table.attribute_statistics(embedded.attributes("openclipart", "titles"), sizes)
     assert f"openclipart: {found}\n" in (root / "docs/bias.md").read_text(encoding="utf-8")
@@ -208,7 +204,7 @@ LISTS = st.lists(st.sampled_from(["a", "b", "c d", "é"]), unique=True).map(sort
 
 
 @given(st.lists(st.lists(LISTS, min_size=1, max_size=5), min_size=1, max_size=4))
-def test_statistics_are_those_of_the_definition(classes: list[list[list[str]]]) -> None:
+def test_statistics_are_those_of_the_definition(classes):
     flat = [words for images in classes for words in images]
     found = table.attribute_statistics(table.attributes_table(flat), list(map(len, classes)))
     having = [{a for words in images for a in words} for images in classes]
@@ -241,7 +237,7 @@ def test_statistics_are_those_of_the_definition(classes: list[list[list[str]]]) 
         ([None], [["a"]], "one row for each of 1 images"),
     ],
 )
-def test_what_no_table_may_hold(ids: list[Any], attributes: list[Any], problem: str) -> None:
+def test_what_no_table_may_hold(ids, attributes, problem):
     columns = [ids, [None] * len(ids), attributes]
     with pytest.raises(errors.SchemaError, match=problem):
         table.check_attributes_table(
@@ -267,37 +263,37 @@ the biggest bird is sitting on a smaller branch: big bird branch small
 class Literal(Tagger):
     """A tagger that takes every word for a noun, and its last s off."""
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self):
         return {"tagger": "literal"}
 
-    def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
+    def lemmas(self, texts):
         return (text.split() for text in texts)
 
-    def singular(self, word: str) -> str:
+    def singular(self, word):
         return word.removesuffix("s")
 
 
 @pytest.fixture(scope="module")
-def textblob() -> Tagger:
+def textblob():
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     return load_tagger("textblob")
 
 
 @pytest.fixture(scope="module")
-def spacy() -> Tagger:
+def spacy():
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
     return load_tagger(f"spacy:{MODEL}")
 
 
-def test_a_text_as_a_tagger_gets_it() -> None:
+def test_a_text_as_a_tagger_gets_it():
     assert clean("Signs_and_Symbols: smiley111/T-shirt  (Café)!") == (
         "signs and symbols: smiley t shirt café !"
     )
     assert [*filter(counts, ("", "ox", "cat", "0xa0", "café", "t-shirt"))] == ["cat", "café"]
 
 
-def test_words_of_the_class_are_left_out() -> None:
+def test_words_of_the_class_are_left_out():
     words, told = Literal(), list[int]()
     assert words.of_class("food/breads_and_carbs") == {
         "food", "breads", "bread", "and", "carbs", "carb",
@@ -313,13 +309,13 @@ def test_words_of_the_class_are_left_out() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", CAPTIONS.split("\n")[1:-1])
-def test_five_captions_by_either_tagger(line: str, textblob: Tagger, spacy: Tagger) -> None:
+def test_five_captions_by_either_tagger(line, textblob, spacy):
     caption, expected = line.split(": ")
     for words in (textblob, spacy):
         assert words.words([caption], ["none"]) == [expected.split()]
 
 
-def test_plurals_and_degrees_by_rule(textblob: Tagger) -> None:
+def test_plurals_and_degrees_by_rule(textblob):
     singular = textblob.singular
     plurals = "houses leaves knives puppies boxes children women feet glasses buses"
     assert " ".join(map(singular, plurals.split())) == (
@@ -333,9 +329,7 @@ def test_plurals_and_degrees_by_rule(textblob: Tagger) -> None:
 
 
 @pytest.mark.slow
-def test_class_words_are_lemmas_too_and_what_words_depend_on(
-    textblob: Tagger, spacy: Tagger
-) -> None:
+def test_class_words_are_lemmas_too_and_what_words_depend_on(textblob, spacy):
     for words in (textblob, spacy):
         assert words.of_class("animals/birds") == {"animals", "animal", "birds", "bird"}
         found = words.words(["a small bird on a branch"], ["animals/birds"])
@@ -347,7 +341,7 @@ def test_class_words_are_lemmas_too_and_what_words_depend_on(
 
 
 @pytest.mark.slow
-def test_a_model_that_is_not_installed() -> None:
+def test_a_model_that_is_not_installed():
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     said = "python -m spacy download no_such_model.*textblob"
     with pytest.raises(errors.MissingPackageError, match=said):
@@ -357,7 +351,7 @@ def test_a_model_that_is_not_installed() -> None:
 WHITE = (255, 255, 255)
 
 
-def canvas(height: int = 40, width: int = 40, colour: tuple[int, int, int] = WHITE) -> Any:
+def canvas(height=40, width=40, colour=WHITE):
     return np.full((height, width, 3), colour, np.uint8)
 
 
@@ -369,7 +363,7 @@ SQUARES = (
 
 
 @pytest.mark.parametrize("square", SQUARES.split(", "))
-def test_a_square_of_a_colour(square: str) -> None:
+def test_a_square_of_a_colour(square):
     name, colour = square.split()
     picture = canvas()
     picture[10:30, 10:30] = tuple(bytes.fromhex(colour))
@@ -377,7 +371,7 @@ def test_a_square_of_a_colour(square: str) -> None:
     assert set(pixels.attributes_of_picture(picture)) == expected
 
 
-def test_the_bounds_of_colours_are_those_of_the_embedded_table() -> None:
+def test_the_bounds_of_colours_are_those_of_the_embedded_table():
     """How many of 52 x 52 x 52 levels are red, orange and so on."""
     levels = np.arange(0, 256, 5)
     cells = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1)
@@ -387,7 +381,7 @@ def test_the_bounds_of_colours_are_those_of_the_embedded_table() -> None:
     ]  # fmt: skip
 
 
-def test_background_is_no_colour_but_enclosed_white_is() -> None:
+def test_background_is_no_colour_but_enclosed_white_is():
     ring = canvas()
     ring[5:35, 5:35] = (255, 0, 0)
     ring[10:30, 10:30] = WHITE
@@ -399,7 +393,7 @@ def test_background_is_no_colour_but_enclosed_white_is() -> None:
     assert "white" not in pixels.attributes_of_picture(ring)
 
 
-def test_a_fifth_of_the_drawing_is_enough() -> None:
+def test_a_fifth_of_the_drawing_is_enough():
     picture = canvas()
     picture[0:10, 0:10] = (0, 0, 255)
     picture[0:2, 0:10] = (255, 0, 0)  # 20 of 100 cells
@@ -408,7 +402,7 @@ def test_a_fifth_of_the_drawing_is_enough() -> None:
     assert "red" not in pixels.attributes_of_picture(picture)
 
 
-def test_monochrome_is_less_than_a_twentieth_in_colour() -> None:
+def test_monochrome_is_less_than_a_twentieth_in_colour():
     picture = canvas()
     picture[0:10, 0:10] = 0
     picture[0, 0:4] = (255, 0, 0)
@@ -417,7 +411,7 @@ def test_monochrome_is_less_than_a_twentieth_in_colour() -> None:
     assert "monochrome" not in pixels.attributes_of_picture(picture)
 
 
-def test_line_art_is_thin_and_filled_is_not() -> None:
+def test_line_art_is_thin_and_filled_is_not():
     lines = canvas(128, 128)
     lines[10:12, 10:110] = lines[108:110, 10:110] = 0
     lines[10:110, 10:12] = lines[10:110, 108:110] = 0
@@ -429,21 +423,21 @@ def test_line_art_is_thin_and_filled_is_not() -> None:
     assert pixels.attributes_of_picture(blot) == ["black", "filled", "monochrome"]
 
 
-def test_wide_and_tall_are_those_of_the_drawing() -> None:
+def test_wide_and_tall_are_those_of_the_drawing():
     for height, width, expected in ((20, 30, "wide"), (30, 20, "tall"), (20, 29, "")):
         picture = canvas(60, 60)
         picture[5 : 5 + height, 5 : 5 + width] = (0, 0, 255)
         assert set(pixels.attributes_of_picture(picture)) - {expected} == {"blue", "filled"}
 
 
-def test_all_white_has_none() -> None:
+def test_all_white_has_none():
     assert pixels.attributes_of_picture(canvas()) == []
     assert pixels.attributes_of_picture(canvas(1, 1)) == []
 
 
 @settings(max_examples=30)
 @given(of_numpy.arrays(np.uint8, st.tuples(st.integers(1, 30), st.integers(200, 600), st.just(3))))
-def test_block_means_are_rounded_means(picture: Any) -> None:
+def test_block_means_are_rounded_means(picture):
     means, size = pixels.block_means(picture), -(-max(picture.shape) // pixels.CELLS)
     assert max(means.shape) <= pixels.CELLS
     for i in range(means.shape[0]):
@@ -454,7 +448,7 @@ def test_block_means_are_rounded_means(picture: Any) -> None:
 
 @settings(max_examples=50)
 @given(of_numpy.arrays(np.uint8, st.tuples(st.integers(1, 12), st.integers(1, 12), st.just(3))))
-def test_attributes_of_any_picture(picture: Any) -> None:
+def test_attributes_of_any_picture(picture):
     found = pixels.attributes_of_picture(picture)
     assert found == sorted(set(found) & set(pixels.NAMES))
     assert not {"wide", "tall"} <= set(found)
@@ -463,7 +457,7 @@ def test_attributes_of_any_picture(picture: Any) -> None:
     assert turned == sorted(swap.get(name, name) for name in found)
 
 
-def test_a_data_set_in_order_and_what_cannot_be_shown(tmp_path: Path) -> None:
+def test_a_data_set_in_order_and_what_cannot_be_shown(tmp_path):
     pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
     for label, colour in (("a", (255, 0, 0)), ("b", (0, 0, 255))):
         (tmp_path / label).mkdir()

@@ -2,9 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -30,25 +27,23 @@ NAMES = {"vit_gpt2@vit": "vit_gpt2", "blip@blip": "blip", "coca:tiny-coca/tiny.p
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
+def _one_thread():
     with reproducible(1):
         yield
 
 
-def _settings(weights: Path, batch: int = 4, workers: int = 0) -> Settings:
+def _settings(weights, batch=4, workers=0):
     return Settings(weights=weights, batch=batch, threads=1, workers=workers, block=10)
 
 
-def _inputs(tiny: Any, captioner: Any, ids: range) -> Any:
+def _inputs(tiny, captioner, ids):
     make = captioner.preprocessing.reference
     return torch.stack([torch.from_numpy(make(tiny.open(i))) for i in ids])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_same_however_they_are_batched(
-    name: str, tiny: Any, captioners: Path, tmp_path: Path
-) -> None:
+def test_the_same_however_they_are_batched(name, tiny, captioners, tmp_path):
     found = [
         write_captions(tiny, name, tmp_path / "work", _settings(captioners, *how))
         for how in ((1, 0), (4, 0), (10, 1))
@@ -80,10 +75,8 @@ BLIP = "BlipForConditionalGeneration"
         ("blip_large@blip", BLIP, {"num_beams": 1, "max_length": 20}, "there"),
     ],
 )
-def test_transformers_says_the_same(
-    name: str, model: str, options: dict[str, int], prompt: str, tiny: Any, captioners: Path
-) -> None:
-    captioner: Any = CaptionerName(name, captioners).load()
+def test_transformers_says_the_same(name, model, options, prompt, tiny, captioners):
+    captioner = CaptionerName(name, captioners).load()
     folder, batch = captioners / name.partition("@")[2], _inputs(tiny, captioner, range(6))
     network = getattr(transformers, model).from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -96,9 +89,9 @@ def test_transformers_says_the_same(
 
 
 @pytest.mark.slow
-def test_coca_is_searched_greedily(tiny: Any, captioners: Path) -> None:
+def test_coca_is_searched_greedily(tiny, captioners):
     """A literal search, picture by picture, on the network's own forward pass."""
-    captioner: Any = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
+    captioner = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
     batch = _inputs(tiny, captioner, range(4))
     start, end = 49406, 49407
     model = open_clip.create_model("tiny-coca", pretrained=str(captioners / "tiny.pt")).eval()
@@ -115,12 +108,12 @@ def test_coca_is_searched_greedily(tiny: Any, captioners: Path) -> None:
         assert set(found[len(text) :]) <= {0}
 
 
-def test_coca_ends_at_the_end(tiny: Any, captioners: Path) -> None:
+def test_coca_ends_at_the_end(tiny, captioners):
     """A network that says the end as soon as it may."""
-    captioner: Any = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
+    captioner = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
     batch = _inputs(tiny, captioner, range(2))
 
-    def network(image: Any, text: Any = None, **_: Any) -> dict[str, Any]:
+    def network(image, text=None, **_):
         if text is None:
             return {"image_features": image, "image_embs": image}
         logits = torch.zeros(*text.shape, 49408)
@@ -133,7 +126,7 @@ def test_coca_ends_at_the_end(tiny: Any, captioners: Path) -> None:
     assert captioner.captions(batch) == ["a a a a"] * 2
 
 
-def test_an_image_that_cannot_be_shown(captioners: Path, pictures: Path, tmp_path: Path) -> None:
+def test_an_image_that_cannot_be_shown(captioners, pictures, tmp_path):
     shutil.copytree(pictures, tmp_path / "raw")
     images = read_pictures(tmp_path / "raw")
     path = images.images.column("path")[13].as_py()
@@ -143,7 +136,7 @@ def test_an_image_that_cannot_be_shown(captioners: Path, pictures: Path, tmp_pat
     assert "--skip-corrupt" not in str(error.value)
 
 
-def test_pictures_are_prepared_as_transformers_does(captioners: Path, tiny: Any) -> None:
+def test_pictures_are_prepared_as_transformers_does(captioners, tiny):
     for folder, kind in (("vit", "ViTImageProcessorPil"), ("blip", "BlipImageProcessorPil")):
         processor = getattr(transformers, kind, None)
         if processor is None:
@@ -162,7 +155,7 @@ OTHERS |= {"rescale_factor": 1.0, "image_mean": None, "do_normalize": False}
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_other_preprocessing_is_refused(name: str, captioners: Path, tmp_path: Path) -> None:
+def test_other_preprocessing_is_refused(name, captioners, tmp_path):
     content = json.loads((captioners / "vit/preprocessor_config.json").read_text())
     path = tmp_path / "preprocessor_config.json"
     path.write_text(json.dumps({**content, name: OTHERS[name]}))
@@ -172,9 +165,7 @@ def test_other_preprocessing_is_refused(name: str, captioners: Path, tmp_path: P
     assert preprocessing_of(path).crop == (32, 32)
 
 
-def test_a_folder_that_lacks_a_file_or_holds_another_model(
-    captioners: Path, tmp_path: Path
-) -> None:
+def test_a_folder_that_lacks_a_file_or_holds_another_model(captioners, tmp_path):
     said = r"there is no folder 'nowhere' for blip(.|\n)*hf download Salesforce/blip-image-capt"
     with pytest.raises(BackboneError, match=said):
         CaptionerName("blip@nowhere", captioners).check()
@@ -198,7 +189,7 @@ def test_a_folder_that_lacks_a_file_or_holds_another_model(
             CaptionerName("blip@blip", tmp_path).check()
 
 
-def test_what_is_no_coca(captioners: Path) -> None:
+def test_what_is_no_coca(captioners):
     CaptionerName("coca:tiny-coca/tiny.pt", captioners).check()
     CaptionerName("coca", None).check()  # what is to come from the Hub is not asked for
     tags = r"weights(.|\n)*mscoco_finetuned(.|\n)*coca:coca_Vi"
@@ -212,7 +203,7 @@ def test_what_is_no_coca(captioners: Path) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_from_the_hub(family: str, hub: Any, captioners: Path, tmp_path: Path) -> None:
+def test_from_the_hub(family, hub, captioners, tmp_path):
     tiny = read_pictures(write_pictures(tmp_path / "few", 1))
     repo = FAMILIES[family].hub
     hub.create_repo(repo, "model")
@@ -229,7 +220,7 @@ def test_from_the_hub(family: str, hub: Any, captioners: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["vit_gpt2", "blip", "coca"])
-def test_without_a_connection_what_to_provide_is_named(name: str, hub: Any) -> None:
+def test_without_a_connection_what_to_provide_is_named(name, hub):
     with hub.offline(), pytest.raises(BackboneError, match="HF_HUB_OFFLINE") as error:
         CaptionerName(name).load()
     assert "hf download" in error.value.fix

@@ -4,8 +4,6 @@ import hashlib
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -53,14 +51,14 @@ OPEN = 'suites = ["open"]\nprotocols = ["2w1s1q"]'
 LISTED = 'texts = "texts.csv"\nattributes = "attributes.csv"\n'
 
 
-def _spec(folder: Path, attributes: str, tasks: str = OPEN, more: str = "") -> Any:
+def _spec(folder, attributes, tasks=OPEN, more=""):
     path = folder / "spec.toml"
     path.write_text(SPEC.format(attributes=attributes, tasks=tasks) + more)
     return read_spec(path)
 
 
 @pytest.fixture
-def raw(pictures: Path, tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def raw(pictures, tiny, tmp_path, monkeypatch):
     """The folder of raw folders; texts and attributes come with the images."""
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw/tiny").symlink_to(pictures)
@@ -76,7 +74,7 @@ def raw(pictures: Path, tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return tmp_path / "raw"
 
 
-def test_a_release_holds_them(raw: Path, captioners: Path, tmp_path: Path) -> None:
+def test_a_release_holds_them(raw, captioners, tmp_path):
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     settings, folder = Settings(weights=captioners, threads=1, workers=0), tmp_path / "release"
     build_release(_spec(tmp_path, RECIPES), folder, raw=raw, settings=settings)
@@ -102,7 +100,7 @@ def test_a_release_holds_them(raw: Path, captioners: Path, tmp_path: Path) -> No
     assert verify(folder).problems == ()
 
 
-def test_tasks_of_a_tagger_that_errs(raw: Path, tmp_path: Path) -> None:
+def test_tasks_of_a_tagger_that_errs(raw, tmp_path):
     """Tasks follow what the tagger finds, and are verified and drawn again with it."""
     recipes = 'true = "given", erring = "given~miss=0.4,invent=0.4,seed=1"'
     tasks = 'suites = []\ntask_sets = ["ladder_erring-2w1s2q"]\ntasks = { closed = 20 }'
@@ -130,7 +128,7 @@ def test_tasks_of_a_tagger_that_errs(raw: Path, tmp_path: Path) -> None:
     assert any(of_queries)
 
 
-def test_verify_finds_what_is_wrong(raw: Path, tmp_path: Path) -> None:
+def test_verify_finds_what_is_wrong(raw, tmp_path):
     folder = tmp_path / "release"
     build_release(_spec(tmp_path, 'pixels = "pixels"'), folder, raw=raw)
     path = folder / "attributes/pixels/tiny.parquet"
@@ -145,9 +143,7 @@ def test_verify_finds_what_is_wrong(raw: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stopped_build_goes_on(
-    raw: Path, captioners: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_build_goes_on(raw, captioners, tmp_path, monkeypatch):
     """The tables that are there are kept, and the captions that were written too."""
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     from builders.attributes import transformers_captioners as module
@@ -157,7 +153,7 @@ def test_a_stopped_build_goes_on(
     whole = build_release(spec, tmp_path / "whole", raw=raw, settings=settings)
     write, calls = module.TransformersCaptioner.captions, []
 
-    def captions(self: Any, batch: Any) -> list[str]:
+    def captions(self, batch):
         calls.append(len(batch))
         if len(calls) == 4:
             raise KeyboardInterrupt
@@ -181,12 +177,12 @@ def test_a_stopped_build_goes_on(
         ('a = "nothing"', "'nothing' is no recipe"),
     ],
 )
-def test_specifications_that_are_refused(attributes: str, said: str, tmp_path: Path) -> None:
+def test_specifications_that_are_refused(attributes, said, tmp_path):
     with pytest.raises(SpecError, match=rf"{said}(.|\n)*data set 1"):
         _spec(tmp_path, attributes)
 
 
-def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path: Path) -> None:
+def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path):
     spec = _spec(tmp_path, "")
     said = to_builtins(spec)
     for later in ("attributes", "task_sets", "drawn", "queries", "pictures", "methods_of", "test"):
@@ -197,7 +193,7 @@ def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path:
     assert len({spec.digest, *others}) == 3
 
 
-def test_the_writer_refuses_what_is_no_table_of_attributes(tmp_path: Path) -> None:
+def test_the_writer_refuses_what_is_no_table_of_attributes(tmp_path):
     writer = ReleaseWriter(tmp_path / "r", "r", "1.0.0", "d")
     writer.add_dataset("cats", About("t", "h", "l", "c"), ["a"], [2])
     table = attributes_table([["a"], []])
@@ -208,12 +204,12 @@ def test_the_writer_refuses_what_is_no_table_of_attributes(tmp_path: Path) -> No
         writer.add_attributes("cats", "ab", table, {})
 
 
-def test_the_command(raw: Path, captioners: Path, tmp_path: Path) -> None:
+def test_the_command(raw, captioners, tmp_path):
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     _spec(tmp_path, "")
     out = tmp_path / "blip.parquet"
 
-    def said(recipe: str, *words: object, exit_code: int = 0) -> Any:
+    def said(recipe, *words, exit_code=0):
         own = ["--spec", tmp_path / "spec.toml", "--raw", raw, "--recipe", recipe, *words]
         result = CliRunner().invoke(main, ["attributes", "tiny", *map(str, own)])
         assert result.exit_code == exit_code, result.output
@@ -233,7 +229,7 @@ def test_the_command(raw: Path, captioners: Path, tmp_path: Path) -> None:
     assert "captions are computed in fp32" in refused.stderr
 
 
-def test_attributes_that_a_folder_lists(pictures: Path, tmp_path: Path) -> None:
+def test_attributes_that_a_folder_lists(pictures, tmp_path):
     """Objects by `texts`, values by `attributes`: ladders, and counterfactual sets of own data."""
     raw, folder = tmp_path / "raw/tiny", tmp_path / "release"
     shutil.copytree(pictures, raw)

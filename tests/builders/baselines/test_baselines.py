@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +21,7 @@ from builders.baselines.heads import linear_probe, matching_net, ncc, unit_vecto
 from builders.features.backbone import TOLERANCE, Preprocessing
 from builders.release.results import with_right_queries
 from fslbench_data import score
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.submission.columns import canonical
 from fslbench_data.validation.validate import validate
 
@@ -31,9 +30,7 @@ torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builde
 Array = np.ndarray[Any, Any]
 
 
-def draw(
-    rng: np.random.Generator, way: int, shot: int, dimensions: int, *, tasks: int = 4
-) -> tuple[Array, Array, Array]:
+def draw(rng, way, shot, dimensions, *, tasks=4):
     """Features float16 (N, D) of noisy classes with a common direction, support and query ids."""
     classes, each = way + 2, shot + 8
     mean = rng.normal(size=(classes, dimensions)) * 0.5 + 2 * rng.normal(size=dimensions)
@@ -46,7 +43,7 @@ def draw(
 
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize(("way", "shot", "dimensions"), [(2, 1, 3), (5, 5, 40), (20, 3, 16)])
-def test_best_two_are_those_of_plain_heads(head: str, way: int, shot: int, dimensions: int) -> None:
+def test_best_two_are_those_of_plain_heads(head, way, shot, dimensions):
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     features, support, query = draw(np.random.default_rng(way), way, shot, dimensions)
     predict = Predictor(head, features)
@@ -62,7 +59,7 @@ def test_best_two_are_those_of_plain_heads(head: str, way: int, shot: int, dimen
 
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("most", [1, 3, 1000])
-def test_any_number_of_tasks_at_once(head: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_number_of_tasks_at_once(head, most, monkeypatch):
     features, support, query = draw(np.random.default_rng(0), 5, 2, 32, tasks=7)
     expected = Predictor(head, features)(support, query)
     monkeypatch.setattr(heads_module, "MOST_TASKS", most)
@@ -74,7 +71,7 @@ def test_any_number_of_tasks_at_once(head: str, most: int, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
-def test_lengths_and_types_of_features_change_nothing(head: str, kind: type) -> None:
+def test_lengths_and_types_of_features_change_nothing(head, kind):
     features, support, query = draw(np.random.default_rng(1), 4, 3, 24)
     expected = Predictor(head, features)(support, query)
     longer = features * np.random.default_rng(2).choice([0.5, 2.0, 4.0], (len(features), 1))
@@ -82,7 +79,7 @@ def test_lengths_and_types_of_features_change_nothing(head: str, kind: type) -> 
 
 
 @pytest.mark.parametrize("head", ["NCC", "MatchingNet"])
-def test_float64_decides_what_float32_cannot(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float64_decides_what_float32_cannot(head, monkeypatch):
     """Classes 1e-9 apart are the same in float32."""
     features = np.array([[1.0, 1.0], [1.0, 1 + 1e-9], [1.0, 1 + 2e-9], [-1.0, 1.0], [1.0, -1.0]])
     support = np.array([[[0], [1], [2]], [[1], [2], [0]]])
@@ -95,7 +92,7 @@ def test_float64_decides_what_float32_cannot(head: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_equal_classes_and_zero_features(head: str) -> None:
+def test_equal_classes_and_zero_features(head):
     """One of the equal classes; of vectors of zeros, the first ones."""
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]])
     found = Predictor(head, features)(np.array([[[0], [3], [1]]]), np.array([[0, 1, 3]]))
@@ -108,7 +105,7 @@ def test_equal_classes_and_zero_features(head: str) -> None:
     assert nothing.best(*task, 2).tolist() == [[[0, 1]]]
 
 
-def test_refusals() -> None:
+def test_refusals():
     with pytest.raises(UnknownNameError, match="did you mean 'NCC'"):
         Predictor("ncc", np.zeros((2, 2)))
     for features, said in (
@@ -121,7 +118,7 @@ def test_refusals() -> None:
             Predictor("NCC", features)
 
 
-def test_settings_of_the_process_are_left_alone() -> None:
+def test_settings_of_the_process_are_left_alone():
     torch.set_float32_matmul_precision("high")
     try:
         features, support, query = draw(np.random.default_rng(3), 3, 1, 8)
@@ -131,7 +128,7 @@ def test_settings_of_the_process_are_left_alone() -> None:
         torch.set_float32_matmul_precision("highest")
 
 
-def test_matching_net_by_hand() -> None:
+def test_matching_net_by_hand():
     # a class of two opposite directions has a centroid far from either, and mean cosine 0.5
     features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 1.0]])
     ids, queries = torch.tensor([[[0, 1], [2, 3]]]), torch.tensor([[0, 1, 3]])
@@ -142,7 +139,7 @@ def test_matching_net_by_hand() -> None:
     assert found.tolist() == [[0, 1, 1]]
 
 
-def test_centroids_are_easyfsls_prototypes() -> None:
+def test_centroids_are_easyfsls_prototypes():
     methods = pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
     rng = np.random.default_rng(0)
     features = rng.normal(size=(60, 12)) + 1
@@ -162,7 +159,7 @@ def test_centroids_are_easyfsls_prototypes() -> None:
 @pytest.mark.parametrize(
     ("way", "shot", "dimensions"), [(2, 1, 3), (5, 5, 40), (20, 2, 8), (3, 10, 5)]
 )
-def test_it_is_what_autograd_and_an_optimiser_do(way: int, shot: int, dimensions: int) -> None:
+def test_it_is_what_autograd_and_an_optimiser_do(way, shot, dimensions):
     rng = np.random.default_rng(way)
     features = rng.normal(size=(60, dimensions)) + 1
     features[3] = 0.0
@@ -178,7 +175,7 @@ def test_it_is_what_autograd_and_an_optimiser_do(way: int, shot: int, dimensions
 # ---- fine-tuning, against the same written down plainly; what it leaves behind -------------------
 
 
-def network(seed: int = 0) -> Any:
+def network(seed=0):
     """Images (B, 3, 8, 8) to (B, 6): convolution, batch normalisation with a past, dropout."""
     torch.manual_seed(seed)
     made = torch.nn.Sequential(
@@ -194,7 +191,7 @@ def network(seed: int = 0) -> Any:
     return made
 
 
-def task(seed: int, way: int = 3, shot: int = 2) -> tuple[Any, Any]:
+def task(seed, way=3, shot=2):
     """Support (K, S, 3, 8, 8) and query (M, 3, 8, 8)."""
     torch.manual_seed(seed)
     mean = torch.randn(way, 3, 8, 8)
@@ -202,7 +199,7 @@ def task(seed: int, way: int = 3, shot: int = 2) -> tuple[Any, Any]:
     return support, (mean[:, None] + torch.randn(way, 4, 3, 8, 8)).flatten(0, 1)
 
 
-def plainly(module: Any, support: Any, query: Any, rate: float) -> Any:
+def plainly(module, support, query, rate):
     """Logits (M, K), with PyTorch's own schedule and two optimisers."""
     way, shot = support.shape[:2]
     module = deepcopy(module).eval()
@@ -225,7 +222,7 @@ def plainly(module: Any, support: Any, query: Any, rate: float) -> Any:
 
 
 @pytest.mark.parametrize("rate", [1e-4, 0.05])
-def test_it_is_what_the_paper_does(rate: float) -> None:
+def test_it_is_what_the_paper_does(rate):
     module, (support, query) = network(), task(1)
     found = FineTuner(module, rate=rate).scores(support, query)
     expected = plainly(module, support, query, rate)
@@ -235,7 +232,7 @@ def test_it_is_what_the_paper_does(rate: float) -> None:
     assert_array_equal(predictions, expected.argmax(dim=1))
 
 
-def test_every_task_starts_from_the_same_weights() -> None:
+def test_every_task_starts_from_the_same_weights():
     module = network()
     before = deepcopy(module.state_dict())
     tuner = FineTuner(module, rate=0.05)
@@ -249,7 +246,7 @@ def test_every_task_starts_from_the_same_weights() -> None:
         assert torch.equal(values, before[name]), name
 
 
-def test_frozen_weights_are_trained_too_and_gradients_may_be_off() -> None:
+def test_frozen_weights_are_trained_too_and_gradients_may_be_off():
     module, (support, query) = network(), task(6)
     expected = FineTuner(module, rate=0.05).scores(support, query)
     with torch.no_grad():
@@ -257,7 +254,7 @@ def test_frozen_weights_are_trained_too_and_gradients_may_be_off() -> None:
     assert torch.equal(found, expected)
 
 
-def test_many_queries_and_a_failure() -> None:
+def test_many_queries_and_a_failure():
     module, (support, query) = network(), task(7)
     tuner = FineTuner(module, rate=0.05)
     expected = tuner.scores(support, query)
@@ -268,7 +265,7 @@ def test_many_queries_and_a_failure() -> None:
     assert torch.equal(tuner.scores(support, query), expected)
 
 
-def test_what_is_no_backbone_is_refused() -> None:
+def test_what_is_no_backbone_is_refused():
     with pytest.raises(SpecError, match=r"\(6, 5, 3, 3\) of 6 images"):
         FineTuner(network()[:1])(*task(8))
 
@@ -276,7 +273,7 @@ def test_what_is_no_backbone_is_refused() -> None:
 # ---- as submissions ------------------------------------------------------------------------------
 
 
-def test_which_queries_are_right_stands_in_place_of_predictions(embedded: Release) -> None:
+def test_which_queries_are_right_stands_in_place_of_predictions(embedded):
     names = ["closed-5w1s1q", "pooled-5w1s1q", "allway-10w16s1637q", "episodes-10w100s10q"]
     found = run_head(embedded, "NCC", "pixels", ["digits"], task_sets=names)
     method = found.methods["pixels/NCC"]
@@ -309,10 +306,10 @@ def test_which_queries_are_right_stands_in_place_of_predictions(embedded: Releas
 
 
 @pytest.fixture(scope="module")
-def tiny() -> SimpleNamespace:
+def tiny():
     """A backbone such as run_ft takes, of pictures made 8 by 8."""
 
-    def reference(picture: Any) -> Array:
+    def reference(picture):
         return np.asarray(picture.resize((8, 8)), np.float32).transpose(2, 0, 1) / 255
 
     torch.manual_seed(0)
@@ -323,7 +320,7 @@ def tiny() -> SimpleNamespace:
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
+def pictures(tmp_path_factory):
     """A release of 4 classes with 8 pictures each, and the folder that they lie in."""
     pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
     base = tmp_path_factory.mktemp("pictures")
@@ -332,7 +329,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
 
 
 @pytest.mark.slow
-def test_ft_of_pictures(pictures: tuple[Release, Path], tiny: Any) -> None:
+def test_ft_of_pictures(pictures, tiny):
     from PIL import Image
 
     release, folder = pictures
@@ -352,9 +349,7 @@ def test_ft_of_pictures(pictures: tuple[Release, Path], tiny: Any) -> None:
         assert row["class_correct"] == np.bincount(right, minlength=ways).tolist()
 
 
-def test_ft_of_the_first_tasks_goes_on_where_it_stopped(
-    pictures: tuple[Release, Path], tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ft_of_the_first_tasks_goes_on_where_it_stopped(pictures, tiny, tmp_path, monkeypatch):
     release, folder = pictures
     journal = tmp_path / "journal"
     whole = run_ft(release, tiny, folder, "tiny", "open-2w2s1q")
@@ -363,10 +358,10 @@ def test_ft_of_the_first_tasks_goes_on_where_it_stopped(
     assert [binding.tasks for binding in some.bindings.values()] == [2]
     assert score(some, release)
 
-    calls: list[int] = []
+    calls = []
     answer = FineTuner.__call__
 
-    def breaks(self: Any, *task: Any) -> Any:
+    def breaks(self, *task):
         calls.append(1)
         if len(calls) == 2:
             raise KeyError("power cut")
@@ -390,7 +385,7 @@ on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU
 
 @on_a_gpu
 @pytest.mark.parametrize("head", HEADS)
-def test_predictions_are_those_of_the_cpu(head: str, embedded: Release) -> None:
+def test_predictions_are_those_of_the_cpu(head, embedded):
     features = embedded.features("digits", "pixels")
     tasks = embedded.task_set("digits", "closed-5w5s5q")
     cpu, gpu = (Predictor(head, features, device) for device in ("cpu", "cuda"))
@@ -398,7 +393,7 @@ def test_predictions_are_those_of_the_cpu(head: str, embedded: Release) -> None:
 
 
 @on_a_gpu
-def test_fine_tuning_is_that_of_the_cpu_and_repeats_itself(tiny: Any) -> None:
+def test_fine_tuning_is_that_of_the_cpu_and_repeats_itself(tiny):
     module, support, query = tiny.module, torch.randn(3, 2, 3, 8, 8), torch.randn(9, 3, 8, 8)
     before = torch.backends.cudnn.deterministic, torch.are_deterministic_algorithms_enabled()
     tuner = FineTuner(module, "cuda", rate=0.05)
@@ -411,7 +406,7 @@ def test_fine_tuning_is_that_of_the_cpu_and_repeats_itself(tiny: Any) -> None:
 
 
 @on_a_gpu
-def test_pictures_are_resized_as_by_the_products_of_the_cpu() -> None:
+def test_pictures_are_resized_as_by_the_products_of_the_cpu():
     chance = np.random.default_rng(0)
     sizes = [(300, 500), (41, 640), (80, 90), (256, 256), (7, 9), (248, 248)]
     pictures = [

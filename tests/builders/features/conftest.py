@@ -1,18 +1,16 @@
 """PyTorch, and photographs."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 
 @pytest.fixture(scope="session")
-def torch() -> Any:
+def torch():
     return pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
 
 
 @pytest.fixture(scope="session")
-def photographs() -> list[Any]:
+def photographs():
     """Scikit-learn's two: a palace and a dahlia, (427, 640, 3) uint8."""
     datasets = pytest.importorskip("sklearn.datasets", reason="needs scikit-learn")
     pytest.importorskip("PIL.Image", reason="needs Pillow")

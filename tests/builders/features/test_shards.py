@@ -20,7 +20,7 @@ from builders.features.shards import cut, feature_table
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sources.image_set import About
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 
 Array = np.ndarray[Any, Any]
 
@@ -28,7 +28,7 @@ X = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float16)
 
 
 @pytest.fixture(autouse=True)
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_shards(monkeypatch):
     monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 8)
 
 
@@ -42,7 +42,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
         ([X[:5]], [5]),
     ],
 )
-def test_pieces_of_any_size_give_the_same_shards(pieces: list[Array], sizes: list[int]) -> None:
+def test_pieces_of_any_size_give_the_same_shards(pieces, sizes):
     images = sum(sizes)
     shards = list(cut(iter(pieces), images, "x"))
     assert [len(shard) for shard in shards] == sizes
@@ -52,7 +52,7 @@ def test_pieces_of_any_size_give_the_same_shards(pieces: list[Array], sizes: lis
     assert ids == list(range(images))
 
 
-def _with(at: tuple[int, int], value: float) -> Array:
+def _with(at, value):
     changed = X.copy()
     changed[at] = value
     return changed
@@ -72,19 +72,19 @@ def _with(at: tuple[int, int], value: float) -> Array:
         ([X[0]], r"shape \(3,\)"),
     ],
 )
-def test_what_are_no_features_of_these_images(pieces: Any, what: str) -> None:
+def test_what_are_no_features_of_these_images(pieces, what):
     with pytest.raises(SpecError, match=what):
         list(cut(iter(pieces), 20, "x"))
 
 
-def _writer(folder: Path) -> ReleaseWriter:
+def _writer(folder):
     writer = ReleaseWriter(folder, "small", "0.1.0", "x")
     add = partial(writer.add_dataset, "one", About("t", "h", "l", "c"), ["a", "b"], [12, 8])
     writer.run([Step("classes/one", [], add)])
     return writer
 
 
-def test_scales_are_checked_and_names_that_collide_refused(tmp_path: Path) -> None:
+def test_scales_are_checked_and_names_that_collide_refused(tmp_path):
     writer = _writer(tmp_path / "r")
     with pytest.raises(SpecError, match="from image 0 on are of type int8, without a scale"):
         writer.add_features("one", "net", [X.astype(np.int8)], {})
@@ -99,7 +99,7 @@ def test_scales_are_checked_and_names_that_collide_refused(tmp_path: Path) -> No
         writer.add_features("two", "net", [X], {})
 
 
-def test_many_shards_are_written_to_be_read_fast(sharded: Release) -> None:
+def test_many_shards_are_written_to_be_read_fast(sharded):
     for table in sharded.manifest.tables:
         if table.kind != "features":
             continue
@@ -115,7 +115,7 @@ def test_many_shards_are_written_to_be_read_fast(sharded: Release) -> None:
         assert values.statistics is None
 
 
-def test_a_large_set_in_one_file_is_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_set_in_one_file_is_too(tmp_path, monkeypatch):
     monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 65_536)
     for large, nullable in ((8 * 2**20, True), (100, False)):
         monkeypatch.setattr("builders.execution.parquet.LARGE_FEATURES", large)
@@ -128,7 +128,7 @@ def test_a_large_set_in_one_file_is_too(tmp_path: Path, monkeypatch: pytest.Monk
         assert np.array_equal(load_release(folder).features("one", "net"), X)
 
 
-def test_steps_are_written_as_what_they_stand_for(tmp_path: Path) -> None:
+def test_steps_are_written_as_what_they_stand_for(tmp_path):
     """Given as int8, or as an earlier release gives them; a byte each with few bytes besides."""
     chance = np.random.default_rng(2)
     steps = chance.integers(-127, 128, (20, 300)).astype(np.int8)
@@ -155,9 +155,7 @@ def test_steps_are_written_as_what_they_stand_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backbone", ["net", "net-pca4"])
-def test_datasets_and_duckdb_read_what_the_client_reads(
-    sharded: Release, backbone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_datasets_and_duckdb_read_what_the_client_reads(sharded, backbone, tmp_path, monkeypatch):
     """The same numbers of the same type, to the last bit; DuckDB widens halves, which is exact."""
     datasets = pytest.importorskip("datasets")
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "ours")
@@ -180,19 +178,19 @@ def test_datasets_and_duckdb_read_what_the_client_reads(
     assert len(pq.read_table(folder / f"features/{backbone}")) == 100  # one schema for all
 
 
-def _features(n: int = 300, d: int = 20, seed: int = 0) -> Array:
+def _features(n=300, d=20, seed=0):
     """Rectified, with most of their variance in few directions."""
     rng = np.random.default_rng(seed)
     found = rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) + 0.1 * rng.random((n, d))
     return np.maximum(found + 1, 0).astype(np.float16)
 
 
-def _unit(x: Array) -> Array:
+def _unit(x):
     x = x.astype(np.float64)
     return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
 
 
-def test_it_is_the_singular_value_decomposition() -> None:
+def test_it_is_the_singular_value_decomposition():
     x = _features()
     values, scale, about = pca_int8(x, 6)
     assert (values.shape, values.dtype) == ((300, 6), np.int8)
@@ -206,7 +204,7 @@ def test_it_is_the_singular_value_decomposition() -> None:
     assert float(np.float32(scale)) == scale
 
 
-def test_blocks_and_scaled_images_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_and_scaled_images_change_nothing(monkeypatch):
     x = _features()
     values, scale, _ = pca_int8(x, 6)
     longer = (x.astype(np.float32) * np.float32(4)).astype(np.float16)
@@ -226,12 +224,12 @@ def test_blocks_and_scaled_images_change_nothing(monkeypatch: pytest.MonkeyPatch
         (np.zeros((30, 20)), "all zero"),
     ],
 )
-def test_what_cannot_be_projected(features: Array, what: str) -> None:
+def test_what_cannot_be_projected(features, what):
     with pytest.raises(SpecError, match=what):
         pca_int8(features, 6)
 
 
-def test_directions_without_any_image_are_zero() -> None:
+def test_directions_without_any_image_are_zero():
     x = np.zeros((30, 8), np.float16)
     x[:, :2] = np.random.default_rng(0).random((30, 2))
     values, _, about = pca_int8(x, 5)
@@ -239,7 +237,7 @@ def test_directions_without_any_image_are_zero() -> None:
     assert about["pca"]["kept"] == 1.0
 
 
-def test_names() -> None:
+def test_names():
     assert base_of("efficientnet_lite0-pca128") == ("efficientnet_lite0", 128)
     assert base_of("timm:vit_base-pca64") == ("timm:vit_base", 64)
     for name in ("efficientnet_lite0", "x-pca", "x-pca0", "x-pca128b", "-pca128"):

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
-from hub_server import Fault, HubServer
+from click.testing import CliRunner
+from hub_server import Fault
 from msgspec.structs import replace
 from specs import spec_in
 from stopping import Stop
@@ -20,7 +19,6 @@ from benchmark_spec.manifest import (
     MANIFEST_FILE,
     Dataset,
     Manifest,
-    Redistribution,
     Table,
     table_path,
 )
@@ -30,7 +28,7 @@ from builders.hub.publish import publish as run
 from builders.release.build import build_release
 from builders.release.diff import diff
 from fslbench_data.release.folder import read_manifest
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 
 REPO = "org/bench"
 SPEC = """
@@ -57,11 +55,11 @@ Build = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+def build(tmp_path_factory):
     """Makes a release of two data sets, 2 of classes and 3 of tasks; none is made twice."""
 
     @cache
-    def make(version: str = "1.0.0", suites: Any = ("open", "closed"), **how: Any) -> Path:
+    def make(version="1.0.0", suites=("open", "closed"), **how):
         folder = tmp_path_factory.mktemp("publish")
         how = {"version": version, "seed": 0, "description": "d", "drawn": "", **how}
         how["suites"] = ", ".join(f'"{suite}"' for suite in suites)
@@ -72,26 +70,26 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 
 @pytest.fixture
-def release(build: Build, tmp_path: Path) -> Path:
+def release(build, tmp_path):
     """Version 1.0.0 of the release, to do with as one likes: 5 tables, card and manifest."""
     return Path(shutil.copytree(build(), tmp_path / "release"))
 
 
-def publish(folder: Path, *options: str) -> Result:
+def publish(folder, *options):
     return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])
 
 
-def _uploaded(hub: HubServer) -> int:
+def _uploaded(hub):
     """Contents that were put into the Hub's storage."""
     return len(hub.seen(method="PUT"))
 
 
-def _commits(hub: HubServer) -> int:
+def _commits(hub):
     repo = hub.repo(REPO)
     return len(list(repo.history(hub.sha(REPO)))) - 1  # the first one makes the repository
 
 
-def test_first_publication_and_a_second_run(hub: HubServer, release: Path) -> None:
+def test_first_publication_and_a_second_run(hub, release):
     result = publish(release)
     assert result.exit_code == 0, result.output
     assert "7 new, 0 changed, 0 unchanged, 0 deleted; 7 downloaded again and equal" in result.output
@@ -117,7 +115,7 @@ def test_first_publication_and_a_second_run(hub: HubServer, release: Path) -> No
     assert hub.sha(REPO) == commit
 
 
-def test_drawn_tables_are_published_as_files(hub: HubServer, release: Path, build: Build) -> None:
+def test_drawn_tables_are_published_as_files(hub, release, build):
     drawn = build(drawn='"closed"')
     assert not (drawn / CLOSED).exists()
     result = publish(drawn)
@@ -130,7 +128,7 @@ def test_drawn_tables_are_published_as_files(hub: HubServer, release: Path, buil
     assert found.digest == read_manifest(drawn)[1].digest
 
 
-def test_a_tag_is_never_moved(hub: HubServer, release: Path, build: Build) -> None:
+def test_a_tag_is_never_moved(hub, release, build):
     publish(release)
     commit = hub.sha(REPO)
     result = publish(build(description="other"))
@@ -141,7 +139,7 @@ def test_a_tag_is_never_moved(hub: HubServer, release: Path, build: Build) -> No
     assert hub.sha(REPO) == hub.sha(REPO, "v1.0.0") == commit
 
 
-def test_a_version_uploads_only_what_changed(hub: HubServer, release: Path, build: Build) -> None:
+def test_a_version_uploads_only_what_changed(hub, release, build):
     publish(release)
     uploaded, before = _uploaded(hub), len(hub.requests)
     later = build("1.1.0", suites=("open", "closed", "balanced"))
@@ -156,7 +154,7 @@ def test_a_version_uploads_only_what_changed(hub: HubServer, release: Path, buil
         assert hub.read(REPO, MANIFEST_FILE, version) == (folder / MANIFEST_FILE).read_bytes()
 
 
-def test_tables_that_are_gone_are_deleted(hub: HubServer, release: Path, build: Build) -> None:
+def test_tables_that_are_gone_are_deleted(hub, release, build):
     """Once proposed and merged; what is no table of the release before stays."""
     publish(release)
     hub.commit(REPO, {"NOTES.md": b"of the maintainers", "extra.parquet": b"not of a release"})
@@ -173,7 +171,7 @@ def test_tables_that_are_gone_are_deleted(hub: HubServer, release: Path, build: 
     assert CLOSED in hub.files(REPO, "v1.0.0")
 
 
-def test_a_newer_version_is_not_replaced(hub: HubServer, release: Path, build: Build) -> None:
+def test_a_newer_version_is_not_replaced(hub, release, build):
     publish(build("1.1.0"))
     result = publish(release)
     assert result.exit_code == 2
@@ -181,7 +179,7 @@ def test_a_newer_version_is_not_replaced(hub: HubServer, release: Path, build: B
     assert list(hub.repo(REPO).tags) == ["v1.1.0"]
 
 
-def test_what_diff_refuses_is_not_published(hub: HubServer, release: Path, build: Build) -> None:
+def test_what_diff_refuses_is_not_published(hub, release, build):
     publish(release)
     commit, suites = hub.sha(REPO), ("open", "closed", "balanced")
     for later, needed, *options in (
@@ -201,9 +199,7 @@ def test_what_diff_refuses_is_not_published(hub: HubServer, release: Path, build
 
 
 @pytest.mark.slow
-def test_versions_are_compared_with_those_below(
-    hub: HubServer, release: Path, build: Build
-) -> None:
+def test_versions_are_compared_with_those_below(hub, release, build):
     """Whatever else is tagged, and whatever the main branch holds."""
     for folder in (release, build("1.1.0", suites=("open", "closed", "balanced"))):
         assert publish(folder).exit_code == 0
@@ -215,7 +211,7 @@ def test_versions_are_compared_with_those_below(
     assert publish(build("2.0.0", seed=1)).exit_code == 0
 
 
-def test_a_version_below_a_published_one_is_compared_with_it(hub: HubServer, build: Build) -> None:
+def test_a_version_below_a_published_one_is_compared_with_it(hub, build):
     publish(build("1.0.2"))
     first = list(hub.repo(REPO).history(hub.sha(REPO)))[-1]
     hub.repo(REPO).branches["main"] = first.oid
@@ -225,7 +221,7 @@ def test_a_version_below_a_published_one_is_compared_with_it(hub: HubServer, bui
     assert "above 1.0.2" in result.output
 
 
-def test_refused_offline(hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_offline(hub, release, monkeypatch):
     (release / "stray.parquet").write_bytes(b"x")
     (release / CARD_FILE).write_text("x")
     for options, said in (
@@ -244,7 +240,7 @@ def test_refused_offline(hub: HubServer, release: Path, monkeypatch: pytest.Monk
     assert not hub.requests
 
 
-def test_a_private_repository(hub: HubServer, release: Path) -> None:
+def test_a_private_repository(hub, release):
     hub.create_repo(REPO)
     result = publish(release, "--private")
     assert result.exit_code == 2
@@ -256,7 +252,7 @@ def test_a_private_repository(hub: HubServer, release: Path) -> None:
     assert "already published" in publish(release, "--private").output
 
 
-def test_a_repository_of_something_else_is_left_alone(hub: HubServer, release: Path) -> None:
+def test_a_repository_of_something_else_is_left_alone(hub, release):
     hub.create_repo(REPO, files={"README.md": b"# Photos", "train.parquet": b"x"})
     result = publish(release)
     assert "org/bench holds something, and no release\n  where: train.parquet" in result.output
@@ -267,7 +263,7 @@ def test_a_repository_of_something_else_is_left_alone(hub: HubServer, release: P
     assert _commits(hub) == 2
 
 
-def test_files_that_are_not_of_the_release(hub: HubServer, release: Path) -> None:
+def test_files_that_are_not_of_the_release(hub, release):
     """Those of the folder are left out, those of a repository that was made by hand stay."""
     hub.create_repo(REPO, files={"README.md": b"# Soon", "LICENSE": b"mine"})
     (release / "photos").mkdir()
@@ -280,10 +276,10 @@ def test_files_that_are_not_of_the_release(hub: HubServer, release: Path) -> Non
     assert hub.read(REPO, "LICENSE") == b"mine"
 
 
-def test_stopped_before_every_step_the_next_run_finishes(hub: HubServer, release: Path) -> None:
-    seen: list[str] = []
+def test_stopped_before_every_step_the_next_run_finishes(hub, release):
+    seen = []
 
-    def stop_at_the_first_new_step(step: str) -> None:
+    def stop_at_the_first_new_step(step):
         if step not in seen:
             seen.append(step)
             raise Stop
@@ -300,7 +296,7 @@ def test_stopped_before_every_step_the_next_run_finishes(hub: HubServer, release
     assert _uploaded(hub) == 5
 
 
-def test_what_comes_back_is_compared_before_the_tag_is_set(hub: HubServer, release: Path) -> None:
+def test_what_comes_back_is_compared_before_the_tag_is_set(hub, release):
     for path in (MANIFEST_FILE, OPEN):
         hub.faults.add(Fault(f"resolve/.*{path}", kind="tampered", times=None))
         result = publish(release)
@@ -325,9 +321,7 @@ def test_what_comes_back_is_compared_before_the_tag_is_set(hub: HubServer, relea
         (Fault("", method="PUT", times=None, status=500), "the Hub cannot be reached"),
     ],
 )
-def test_faults_that_stay(
-    hub: HubServer, release: Path, quick_retries: list[float], fault: Fault, said: str
-) -> None:
+def test_faults_that_stay(hub, release, quick_retries, fault, said):
     hub.faults.add(fault)
     result = publish(release)
     assert result.exit_code == 2, result.output
@@ -339,7 +333,7 @@ def test_faults_that_stay(
     assert publish(release).exit_code == 0
 
 
-def test_without_rights(hub: HubServer, release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_rights(hub, release, monkeypatch):
     token = hub.token("bob", write=("org",), read_only=True)
     monkeypatch.setenv("HF_TOKEN", token)
     for there_is_one in (False, True):
@@ -357,11 +351,11 @@ def test_without_rights(hub: HubServer, release: Path, monkeypatch: pytest.Monke
     assert len(hub.repo(REPO).pulls) == 1
 
 
-def _another_tags(hub: HubServer, _: Path) -> None:
+def _another_tags(hub, _):
     hub.tag(REPO, "v1.0.0", list(hub.repo(REPO).history(hub.sha(REPO)))[-1].oid)
 
 
-def _release_changes(_: HubServer, folder: Path) -> None:
+def _release_changes(_, folder):
     path = folder / MANIFEST_FILE
     path.write_text(path.read_text().replace('"description": "d"', '"description": "e"'))
 
@@ -374,12 +368,10 @@ def _release_changes(_: HubServer, folder: Path) -> None:
         ("verifying", _release_changes, "changed while it was verified"),
     ],
 )
-def test_what_happens_meanwhile(
-    hub: HubServer, release: Path, step: str, happens: Callable[..., None], said: str
-) -> None:
+def test_what_happens_meanwhile(hub, release, step, happens, said):
     hub.create_repo(REPO)
 
-    def meanwhile(what: str) -> None:
+    def meanwhile(what):
         if what.startswith(step):
             happens(hub, release)
 
@@ -392,7 +384,7 @@ def test_what_happens_meanwhile(
 # ---- proposed in a pull request -----------------------------------------------------------------
 
 
-def test_proposed_merged_and_tagged(hub: HubServer, release: Path) -> None:
+def test_proposed_merged_and_tagged(hub, release):
     result = publish(release, "--create-pr")
     assert result.exit_code == 0, result.output
     assert "7 new, 0 changed, 0 unchanged, 0 deleted; 7 downloaded again" in result.output
@@ -412,7 +404,7 @@ def test_proposed_merged_and_tagged(hub: HubServer, release: Path) -> None:
     assert "already published" in publish(release, "--create-pr").output
 
 
-def test_proposed_once_however_often(hub: HubServer, release: Path, build: Build) -> None:
+def test_proposed_once_however_often(hub, release, build):
     publish(release, "--create-pr")
     result = publish(release, "--create-pr")
     assert f"proposed in {hub.endpoint}/datasets/{REPO}/discussions/1" in result.output
@@ -424,10 +416,10 @@ def test_proposed_once_however_often(hub: HubServer, release: Path, build: Build
 # ---- what may not be redistributed ------------------------------------------------------------
 
 
-def _manifest(name: str, redistribution: Redistribution, *kinds: str) -> Manifest:
+def _manifest(name, redistribution, *kinds):
     about = Dataset(name, "t", "h", "for research only", "@misc{x}", 1, 1, "", redistribution)
     tables = tuple(
-        Table(table_path(kind, name, "a"), kind, name, "a", 1, 1, "s", "d", "", {})  # type: ignore[arg-type]
+        Table(table_path(kind, name, "a"), kind, name, "a", 1, 1, "s", "d", "", {})
         for kind in kinds
     )
     return Manifest("small", "1.0.0", "d", (about,), tables)
@@ -436,7 +428,7 @@ def _manifest(name: str, redistribution: Redistribution, *kinds: str) -> Manifes
 ALL = ("classes", "images", "features", "attributes")
 
 
-def test_each_table_is_named_with_its_licence() -> None:
+def test_each_table_is_named_with_its_licence():
     with pytest.raises(LicenceError, match="2 tables may not be published") as error:
         check_licences(_manifest("pets", "tables", *ALL))
     assert error.value.where == (
@@ -447,7 +439,7 @@ def test_each_table_is_named_with_its_licence() -> None:
     assert "private repository changes nothing" in error.value.fix
 
 
-def test_what_may_be_published() -> None:
+def test_what_may_be_published():
     for dataset, redistribution, kinds, may_be in (
         ("pets", "images", ("pictures",), True),
         ("pets", "features", ("pictures",), False),
@@ -462,11 +454,11 @@ def test_what_may_be_published() -> None:
             check_licences(manifest)
 
 
-def test_the_package_may_be_published(embedded: Release) -> None:
+def test_the_package_may_be_published(embedded):
     check_licences(embedded.manifest)
 
 
-def test_the_command_refuses_before_work(hub: HubServer, sharded: Release, tmp_path: Path) -> None:
+def test_the_command_refuses_before_work(hub, sharded, tmp_path):
     folder, manifest = tmp_path / "release", sharded.manifest
     shutil.copytree(sharded.files.where, folder)
     about = tuple(replace(d, redistribution="tables") for d in manifest.datasets)

@@ -8,18 +8,15 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from git_checkout import Checkout
-from hub_server import HubServer
 
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchError, HubNotFoundError, OutputError
@@ -34,30 +31,28 @@ from fslbench_data.leaderboard.repository import (
     submission_name,
 )
 from fslbench_data.leaderboard.review import prepare, propose
-from fslbench_data.release.release import Release
 
 
 @pytest.fixture
-def on_hub(hub: HubServer, toy: Release) -> HubServer:
+def on_hub(hub, toy):
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
     return hub
 
 
-def _command(folder: Path, *options: str) -> Result:
+def _command(folder, *options):
     return CliRunner().invoke(main, ["results-repo", str(folder), *options])
 
 
-def _head(path: Path) -> dict[str, Any]:
+def _head(path):
     _, head, _ = path.read_text(encoding="utf-8").split("---\n", 2)
-    found: dict[str, Any] = yaml.safe_load(head)
-    return found
+    return yaml.safe_load(head)
 
 
 EMBEDDED = ("--release", "embedded")
 
 
-def test_the_files(tmp_path: Path, on_hub: HubServer) -> None:
+def test_the_files(tmp_path, on_hub):
     """Whose other words are those of examples/results."""
     title = 'A "title" \\ with $signs and @RELEASES@'
     made = start_results_repository(tmp_path / "new", ["org/toy@v1.0.0", "embedded"], title)
@@ -77,7 +72,7 @@ def test_the_files(tmp_path: Path, on_hub: HubServer) -> None:
     assert head["configs"] == [files]
 
 
-def test_submissions_are_one_data_set(hub: HubServer, embedded: Release, tmp_path: Path) -> None:
+def test_submissions_are_one_data_set(hub, embedded, tmp_path):
     """What `submit` sends, and what others wrote, with and without what is optional."""
     from datasets import load_dataset
 
@@ -100,7 +95,7 @@ def test_submissions_are_one_data_set(hub: HubServer, embedded: Release, tmp_pat
     assert found == {("mine", None, 25), ("mine", "1", 25)}
 
 
-def test_releases_are_opened_first(tmp_path: Path, on_hub: HubServer) -> None:
+def test_releases_are_opened_first(tmp_path, on_hub):
     folder = tmp_path / "new"
     with pytest.raises(HubNotFoundError):
         start_results_repository(folder, ["org/toy@v1.0.0", "org/toy@v9.9.9"])
@@ -114,7 +109,7 @@ def test_releases_are_opened_first(tmp_path: Path, on_hub: HubServer) -> None:
 ADDRESS = "fslbench @ git+https://git.example.org/few-shot/fslbench@0123abc"
 
 
-def test_the_command_names_what_is_installed(tmp_path: Path) -> None:
+def test_the_command_names_what_is_installed(tmp_path):
     command = (tmp_path / "new", *EMBEDDED, "--title", "T", "--install", ADDRESS)
     result = _command(*command)
     assert result.exit_code == 0
@@ -127,7 +122,7 @@ def test_the_command_names_what_is_installed(tmp_path: Path) -> None:
     assert (again.exit_code, "is there already" in again.stderr) == (2, True)
 
 
-def test_what_is_refused_is_not_begun(tmp_path: Path) -> None:
+def test_what_is_refused_is_not_begun(tmp_path):
     for options, said in (
         ((), "name a --release for a repository"),
         ((*EMBEDDED, "--space", "org/results"), "name a --release for a repository"),
@@ -155,9 +150,7 @@ def test_what_is_refused_is_not_begun(tmp_path: Path) -> None:
         ({"url": "https://a.b/c.whl", "archive_info": {}}, "fslbench @ https://a.b/c.whl"),
     ],
 )
-def test_what_pip_knows_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: object, known: str
-) -> None:
+def test_what_pip_knows_is_named(tmp_path, monkeypatch, origin, known):
     text = None if origin is None else json.dumps(origin)
     monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda *_: text)
     result = _command(tmp_path / "new", *EMBEDDED)
@@ -167,7 +160,7 @@ def test_what_pip_knows_is_named(
     assert ("use --install" in result.stderr) == (not known)
 
 
-def test_nothing_of_others_is_written_over(tmp_path: Path) -> None:
+def test_nothing_of_others_is_written_over(tmp_path):
     (tmp_path / "README.md").write_text("mine")
     for folder, said in ((".", "is there already"), ("README.md/below", "cannot make the folder")):
         with pytest.raises(OutputError, match=said):
@@ -175,7 +168,7 @@ def test_nothing_of_others_is_written_over(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
-def test_the_space_runs_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_space_runs_the_app(tmp_path, monkeypatch):
     options = ("--space", "org/results", "--title", 'The "best"', "--install", ADDRESS)
     result = _command(tmp_path / "space", *options)
     assert result.exit_code == 0
@@ -185,9 +178,9 @@ def test_the_space_runs_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (tmp_path / "space/requirements.txt").read_text() == (
         ADDRESS.replace("fslbench @", "fslbench[app] @") + "\n"
     )
-    asked: list[tuple[str, object]] = []
+    asked = []
 
-    def make(repo_id: str) -> Callable[..., None]:
+    def make(repo_id):
         asked.append(("make", repo_id))
         return lambda **settings: asked.append(("launch", settings["server_port"]))
 
@@ -198,7 +191,7 @@ def test_the_space_runs_the_app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert asked == [("make", "org/results"), ("launch", 7860)]
 
 
-def test_the_example_was_made_so(root: Path, tmp_path: Path) -> None:
+def test_the_example_was_made_so(root, tmp_path):
     made = start_results_repository(tmp_path, ["embedded"], "Digits, from pixels", UNKNOWN)
     for path in made:
         shown = root / "examples/results" / path.relative_to(tmp_path)
@@ -208,7 +201,7 @@ def test_the_example_was_made_so(root: Path, tmp_path: Path) -> None:
 class Clone(Checkout):
     """A results repository under git, pull requests on it, and a runner of the workflow's steps."""
 
-    def __init__(self, folder: Path, example: Path) -> None:
+    def __init__(self, folder, example):
         self.parent, origin = folder, folder / "origin"
         shutil.copytree(example, origin)
         super().__init__(origin)
@@ -219,12 +212,12 @@ class Clone(Checkout):
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n')
         command.chmod(0o755)
 
-    def add(self, content: bytes) -> str:
+    def add(self, content):
         name = submission_name(hashlib.sha256(content).hexdigest())
         (self.folder / name).write_bytes(content)
         return name
 
-    def check(self) -> tuple[int, str]:
+    def check(self):
         """Merge what is not committed as a pull request; run the steps; exit code and summary."""
         self.git("checkout", "--quiet", "-b", "theirs")
         self.commit("theirs")
@@ -258,19 +251,19 @@ class Clone(Checkout):
         return failed, summary.read_text(encoding="utf-8") if summary.exists() else ""
 
 
-def _steps(path: Path) -> list[dict[str, Any]]:
+def _steps(path):
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     return list(content["jobs"]["validate"]["steps"])
 
 
 @pytest.fixture
-def clone(tmp_path: Path, root: Path) -> Clone:
+def clone(tmp_path, root):
     if shutil.which("git") is None:
         pytest.skip("needs git")
     return Clone(tmp_path, root / "examples/results")
 
 
-def test_the_workflow_has_no_more_rights_than_it_needs(tmp_path: Path) -> None:
+def test_the_workflow_has_no_more_rights_than_it_needs(tmp_path):
     start_results_repository(tmp_path, ["embedded"])
     text = (tmp_path / WORKFLOW).read_text(encoding="utf-8")
     content = yaml.safe_load(text)
@@ -284,7 +277,7 @@ def test_the_workflow_has_no_more_rights_than_it_needs(tmp_path: Path) -> None:
     assert all("${{" not in step.get("run", "") for step in steps)
 
 
-def test_none_is_added_and_one_is_taken_away(clone: Clone) -> None:
+def test_none_is_added_and_one_is_taken_away(clone):
     (clone.folder / "README.md").write_text("better")
     for path in clone.submissions.iterdir():
         path.unlink()
@@ -292,7 +285,7 @@ def test_none_is_added_and_one_is_taken_away(clone: Clone) -> None:
 
 
 @pytest.mark.slow
-def test_bad_ones_among_good_ones(clone: Clone, root: Path, tmp_path: Path) -> None:
+def test_bad_ones_among_good_ones(clone, root, tmp_path):
     """Nor are their settings believed."""
     good = (root / "examples/my_results.parquet").read_bytes()
     below = clone.submissions

@@ -6,16 +6,14 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 from click.testing import CliRunner
 from gate_client import EVENTS, SECRET, Client
-from hub_server import Fault, HubServer
+from hub_server import Fault
 from huggingface_hub import HfApi, WebhookPayload
 
 import fslbench_data as fb
@@ -25,18 +23,17 @@ from builders.hub import gate
 from builders.hub.gate import MOST_BYTES, Gate
 from builders.hub.webhook import FrontPage, changes_main, comment_on, make_app, pull_requests
 from fslbench_data.leaderboard.review import prepare, propose
-from fslbench_data.release.release import Release
 
 REPO = "org/results"
 
 
-def event(number: int, repo: str = REPO, scope: str = "discussion", **more: Any) -> dict[str, Any]:
+def event(number, repo=REPO, scope="discussion", **more):
     """What the Hub posts when a pull request is opened; `more` are fields, or a__b of a field."""
     about = {"id": "1", "private": False, "owner": {"id": "2"}}
     address = {"web": "https://hub/x", "api": "https://hub/api/x"}
     request = {"id": "3", "title": "Results of mine", "status": "open", "author": {"id": "4"}}
     request |= {"num": number, "isPullRequest": True, "changes": {"base": "refs/heads/main"}}
-    found: dict[str, Any] = {
+    found = {
         "event": {"action": "create", "scope": scope},
         "repo": {**about, "type": "dataset", "name": repo, "url": address},
         "discussion": {**request, "url": {"web": "https://hub/x/discussions/1"}},
@@ -49,7 +46,7 @@ def event(number: int, repo: str = REPO, scope: str = "discussion", **more: Any)
 
 
 @pytest.fixture
-def results(hub: HubServer, toy: Release) -> HubServer:
+def results(hub, toy):
     """A Hub with a results repository and the toy release, whose tasks it takes."""
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
@@ -57,14 +54,14 @@ def results(hub: HubServer, toy: Release) -> HubServer:
     return hub
 
 
-def submission(toy: Release, name: str = "mine", right: int = 3) -> fb.Submission:
+def submission(toy, name="mine", right=3):
     recorder = fb.Recorder(name)
     recorder.add_counts(toy.task_set_info("cats", "open-2w1s2q"), [4, right, 2, 4])
     return recorder.submission()
 
 
 @pytest.fixture
-def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def posted(results, monkeypatch):
     """The app, running; gives what posts to it and returns status and answer."""
     gradio = pytest.importorskip("gradio")
     monkeypatch.setenv("GRADIO_ANALYTICS_ENABLED", "False")
@@ -76,7 +73,7 @@ def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
         prevent_thread_lock=True, server_name="127.0.0.1", server_port=port, share=False, quiet=True
     )
 
-    def post(payload: Any, secret: str | None = SECRET) -> tuple[int, Any]:
+    def post(payload, secret=SECRET):
         headers = {"content-type": "application/json"}
         if secret is not None:
             headers["x-webhook-secret"] = secret
@@ -84,12 +81,12 @@ def posted(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
         answer = httpx.post(url, content=json.dumps(payload), headers=headers, timeout=60)
         return answer.status_code, answer.json()
 
-    post.address = f"http://127.0.0.1:{port}/"  # type: ignore[attr-defined]
+    post.address = f"http://127.0.0.1:{port}/"
     yield post
     gradio.close_all(verbose=False)
 
 
-def wait_for(many: int, found: Callable[[], Any]) -> Any:
+def wait_for(many, found):
     """What is found, once there is as much of it."""
     deadline = time.monotonic() + 60
     while len(shown := found()) < many:
@@ -99,7 +96,7 @@ def wait_for(many: int, found: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.slow
-def test_each_commit_is_reviewed_once(results: HubServer, toy: Release, posted: Any) -> None:
+def test_each_commit_is_reviewed_once(results, toy, posted):
     propose(prepare(submission(toy), REPO))
     assert posted(event(1), secret=None)[0] == 401
     assert posted(event(1), secret="another")[0] == 403
@@ -123,7 +120,7 @@ def test_each_commit_is_reviewed_once(results: HubServer, toy: Release, posted: 
     assert results.sha(REPO, "refs/pr/1")[:12] in second
 
 
-def test_what_is_wrong_is_said(results: HubServer, toy: Release) -> None:
+def test_what_is_wrong_is_said(results, toy):
     good = prepare(submission(toy), REPO)
     name = f"submissions/{'ab' * 32}.parquet"
     results.commit(REPO, {good.path: good.content})
@@ -152,9 +149,7 @@ def test_what_is_wrong_is_said(results: HubServer, toy: Release) -> None:
     assert not comment_on(REPO, 1)  # said already
 
 
-def test_what_stops_no_comment(
-    results: HubServer, toy: Release, quick_retries: list[float]
-) -> None:
+def test_what_stops_no_comment(results, toy, quick_retries):
     """One that others have forged, and a Hub that fails, which is an error and no half comment."""
     propose(prepare(submission(toy), REPO))
     forged = f"Checked commit {results.sha(REPO, 'refs/pr/1')[:12]}."
@@ -166,7 +161,7 @@ def test_what_stops_no_comment(
     assert comment_on(REPO, 1)
 
 
-def test_other_events_are_left_alone() -> None:
+def test_other_events_are_left_alone():
     for other in (
         {"repo": "org/elsewhere"},
         {"scope": "discussion.comment"},
@@ -184,7 +179,7 @@ def test_other_events_are_left_alone() -> None:
         assert pull_requests(WebhookPayload(**event(1, **other)), REPO) == []
 
 
-def test_the_front_page_is_the_leaderboard_of_main(results: HubServer, toy: Release) -> None:
+def test_the_front_page_is_the_leaderboard_of_main(results, toy):
     front = FrontPage(REPO)
     assert "being made" in front.framed()
     front.renew()
@@ -200,7 +195,7 @@ def test_the_front_page_is_the_leaderboard_of_main(results: HubServer, toy: Rele
     assert f"fslbench leaderboard --results {REPO} -o page.html" in page
 
 
-def test_the_front_page_is_made_again_if_main_changes() -> None:
+def test_the_front_page_is_made_again_if_main_changes():
     for other, changed in (
         ({}, True),
         ({"updatedRefs": [{"ref": "refs/pr/1", "newSha": "0" * 40}]}, False),
@@ -214,10 +209,10 @@ def test_the_front_page_is_made_again_if_main_changes() -> None:
 
 
 @pytest.mark.slow
-def test_visitors_see_the_page(results: HubServer, toy: Release, posted: Any) -> None:
+def test_visitors_see_the_page(results, toy, posted):
     visitor = pytest.importorskip("gradio_client").Client(posted.address, verbose=False)
 
-    def shown(said: str) -> list[str]:
+    def shown(said):
         return [page for page in [str(visitor.predict(fn_index=0))] if said in page]
 
     wait_for(1, lambda: shown("No method answers any task set."))
@@ -230,7 +225,7 @@ def test_visitors_see_the_page(results: HubServer, toy: Release, posted: Any) ->
 
 
 @pytest.mark.slow
-def test_apps_that_could_not_work(results: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apps_that_could_not_work(results, monkeypatch):
     pytest.importorskip("gradio")
     with pytest.raises(HubNotFoundError):
         make_app("org/nothing", SECRET)
@@ -257,7 +252,7 @@ def test_apps_that_could_not_work(results: HubServer, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(("secret", "status"), [(None, 401), ("another", 403), ("é", 403)])
-def test_nothing_is_read_of_who_lacks_the_secret(secret: str | None, status: int) -> None:
+def test_nothing_is_read_of_who_lacks_the_secret(secret, status):
     client = Client()
     assert client.send(body=[b"x" * 1000] * 1000, secret=secret) == status
     assert client.read == 0
@@ -266,7 +261,7 @@ def test_nothing_is_read_of_who_lacks_the_secret(secret: str | None, status: int
 
 
 @pytest.mark.parametrize("path", [EVENTS, "/gradio_api/queue/join"])
-def test_no_more_is_read_than_may_come(path: str) -> None:
+def test_no_more_is_read_than_may_come(path):
     """Whether or not the request says how much it is."""
     client = Client()
     assert client.send(path, [b" " * 2**16] * 10_000) == 413
@@ -284,21 +279,21 @@ def test_no_more_is_read_than_may_come(path: str) -> None:
      "/gradio_api/run/../upload", "/gradio_api/queue/join\n"],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_uploads_are_off(path: str, method: str) -> None:
+def test_uploads_are_off(path, method):
     client = Client()
     assert client.send(path, [b"x" * 1000] * 1000, method=method) == 404
     assert client.read == 0
 
 
 @pytest.mark.parametrize("path", ["/queue/join", "/gradio_api/run/framed", "/gradio_api/call/v2/x"])
-def test_what_the_page_asks_for_goes_through(path: str) -> None:
+def test_what_the_page_asks_for_goes_through(path):
     client = Client()
     assert client.send(path, [b'{"fn', b'_index": 0}'], secret=None) == 200
     assert client.send("/gradio_api/upload_progress", method="GET", secret=None) == 200
     assert client.passed == [b'{"fn_index": 0}', b""]
 
 
-def test_an_event_goes_through_as_it_came_and_nothing_else() -> None:
+def test_an_event_goes_through_as_it_came_and_nothing_else():
     numbers = (b'{"num": NaN}', b"[-Infinity]", b'{"num": 1e400}', b"9" * 5000)
     texts = (b"[" * 100_000, b'"\\ud800"', b"x=1", b'"\xff"', b"")
     client = Client()
@@ -310,17 +305,17 @@ def test_an_event_goes_through_as_it_came_and_nothing_else() -> None:
     assert client.passed == [body]
 
 
-def test_a_body_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_that_never_ends(monkeypatch):
     monkeypatch.setattr(gate, "SECONDS", 0.01)
-    said: list[Any] = []
+    said = []
 
-    async def never() -> Any:
+    async def never():
         await asyncio.sleep(60)
 
-    async def send(message: Any) -> None:
+    async def send(message):
         said.append(message)
 
-    async def app(*_: Any) -> None:
+    async def app(*_):
         pytest.fail("it was let through")
 
     headers = [(b"x-webhook-secret", SECRET.encode())]

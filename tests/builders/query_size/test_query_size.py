@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,21 +16,18 @@ from benchmark_spec.errors import FSLBenchError, SpecError
 from benchmark_spec.protocol import Protocol, TaskSetName
 from builders.cli.query_size import parse_queries
 from builders.query_size.draws import Draws
-from builders.query_size.sweep import QuerySets, QuerySweep, sweep
+from builders.query_size.sweep import QuerySets, sweep
 from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
 from builders.sampling import draw_task_set
-from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 
 pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 
 
-_SWEPT: dict[str, QuerySweep] = {}
+_SWEPT = {}
 
 
-def swept(
-    release: Release, shot: int, head: str = "NCC", suite: str = "open", **settings: Any
-) -> QuerySweep:
+def swept(release, shot, head="NCC", suite="open", **settings):
     """Sweep a head on the digits; what several tests ask for is swept once."""
     key = f"{shot} {head} {suite} {settings}"
     if key not in _SWEPT:
@@ -41,7 +36,7 @@ def swept(
     return _SWEPT[key]
 
 
-def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
+def test_observed_is_what_the_tasks_say(embedded):
     """Everything again from the tasks, with loops."""
     found = swept(embedded, 1, queries=[1, 3], seeds=2)
     features = embedded.features("digits", "pixels").astype(np.float64)
@@ -70,7 +65,7 @@ def test_observed_is_what_the_tasks_say(embedded: Release) -> None:
 
 
 @pytest.mark.slow
-def test_the_model_explains_what_is_observed(embedded: Release) -> None:
+def test_the_model_explains_what_is_observed(embedded):
     """Half-widths within 8 %; a sample deviation is below its root mean square at small T."""
     for row in swept(embedded, 5, queries=range(1, 16)).rows:
         assert row.observed is not None
@@ -80,7 +75,7 @@ def test_the_model_explains_what_is_observed(embedded: Release) -> None:
 
 @pytest.mark.parametrize(("shot", "low", "high"), [(1, 2, 2), (5, 5, 8), (10, 7, 12)])
 @pytest.mark.slow
-def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: int) -> None:
+def test_digits_best(embedded, root, shot, low, high):
     found = swept(embedded, shot, queries=range(1, 16))
     assert found.choice.best is not None
     assert low <= found.choice.best <= high
@@ -95,7 +90,7 @@ def test_digits_best(embedded: Release, root: Path, shot: int, low: int, high: i
 
 @pytest.mark.slow
 @pytest.mark.parametrize("queries", [[5, *range(12, 21)], list(range(1, 6)), [7]])
-def test_gaps_in_what_is_swept_make_no_answer(embedded: Release, queries: list[int]) -> None:
+def test_gaps_in_what_is_swept_make_no_answer(embedded, queries):
     """Every whole Q is compared, so that what was swept moves Q* no more than its noise does."""
     full = swept(embedded, 10, queries=range(1, 16))
     found = swept(embedded, 10, queries=queries)
@@ -107,7 +102,7 @@ def test_gaps_in_what_is_swept_make_no_answer(embedded: Release, queries: list[i
     assert found.choice.cost_of(8).cost == pytest.approx(0.0, abs=0.01)
 
 
-def test_tasks_are_counted_as_they_are_drawn(embedded: Release) -> None:
+def test_tasks_are_counted_as_they_are_drawn(embedded):
     for suite in ("open", "balanced", "grouped"):
         sizes = tuple(embedded.classes("digits").column("n_images").to_pylist())
         groups = np.arange(sum(sizes)) // 3 if suite == "grouped" else None
@@ -119,7 +114,7 @@ def test_tasks_are_counted_as_they_are_drawn(embedded: Release) -> None:
 
 
 @pytest.mark.slow
-def test_the_end_of_what_is_compared(embedded: Release) -> None:
+def test_the_end_of_what_is_compared(embedded):
     """The last Q is said to be that or more only where the search, not the tasks, ended there."""
     near = swept(embedded, 5, queries=range(1, 16))
     assert (near.choice.tried[-1], near.choice.more) == (45, True)
@@ -132,7 +127,7 @@ def test_the_end_of_what_is_compared(embedded: Release) -> None:
         assert sentence(replace(far, choice=choice)).startswith(said)
 
 
-def test_parts_of_the_images(embedded: Release) -> None:
+def test_parts_of_the_images(embedded):
     """The jackknife by hand, and parts that spread each class, or whole groups, evenly."""
     found = swept(embedded, 1, queries=[4, 9], seeds=2, parts=3)
     plain = swept(embedded, 1, queries=[4, 9], seeds=2)
@@ -164,7 +159,7 @@ def test_parts_of_the_images(embedded: Release) -> None:
         replace(sets, draws=replace(sets.draws, groups=np.arange(len(parts)) % 100)).parts(101)
 
 
-def test_what_cannot_be_swept(embedded: Release) -> None:
+def test_what_cannot_be_swept(embedded):
     for asked, said in (
         ({"queries": [2, 177]}, "3 of 10 classes have at least 182 images"),
         ({"queries": [1]}, r"tasks are \d+ at Q = 1 "),
@@ -179,7 +174,7 @@ def test_what_cannot_be_swept(embedded: Release) -> None:
             swept(embedded, 5, **{"queries": [2, 3], "seeds": 2, **asked})
 
 
-def test_a_q_of_single_tasks_has_no_interval(embedded: Release) -> None:
+def test_a_q_of_single_tasks_has_no_interval(embedded):
     found = swept(embedded, 5, queries=[5, 150], seeds=2)
     last = found.rows[-1]
     assert (last.query, last.tasks) == (150, 2.0)
@@ -193,7 +188,7 @@ def test_a_q_of_single_tasks_has_no_interval(embedded: Release) -> None:
     json.loads(sweep_json(found))
 
 
-def test_reading_queries() -> None:
+def test_reading_queries():
     assert parse_queries("1-4") == [1, 2, 3, 4]
     assert parse_queries("7, 1,2-3,3") == [1, 2, 3, 7]
     for text in ("", "0", "3-1", "1-", "a", "1..5", "-3", "1,,2"):

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ from builders.release.verify import verify
 from builders.release.writer import JOURNAL_FILE, LOCK_FILE
 from builders.sources.export import write_pictures as export
 from builders.sources.image_set import raw_state
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 
 for package in ("torch", "sklearn"):
     pytest.importorskip(package, reason="needs the extra `builders`")
@@ -41,11 +40,11 @@ SpecOf = Callable[..., ReleaseSpec]
 FILES = 16  # two class lists, twelve task sets, card, manifest
 
 
-def test_stopped_before_every_step_in_turn(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
+def test_stopped_before_every_step_in_turn(built, tmp_path, spec_of):
     spec, folder = spec_of(tmp_path), tmp_path / "release"
-    seen: list[str] = []
+    seen = []
 
-    def stop_at_the_first_new_step(step: str) -> None:
+    def stop_at_the_first_new_step(step):
         if step not in seen:
             seen.append(step)
             raise Stop
@@ -57,13 +56,13 @@ def test_stopped_before_every_step_in_turn(built: Path, tmp_path: Path, spec_of:
         assert (folder / JOURNAL_FILE).exists()
     with pytest.raises(FSLBenchError, match="its build was not finished"):
         load_release(folder)
-    again: list[str] = []
+    again = []
     build_release(spec, folder, progress=again.append)
     assert again == [seen[-1]]  # nothing that was finished is made again
     assert content(folder) == content(built)
 
 
-def test_damage_between_two_runs_is_made_good(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
+def test_damage_between_two_runs_is_made_good(built, tmp_path, spec_of):
     spec, folder = spec_of(tmp_path), tmp_path / "release"
     with pytest.raises(Stop):
         build_release(spec, folder, progress=stopping("cub".__eq__))
@@ -78,7 +77,7 @@ def test_damage_between_two_runs_is_made_good(built: Path, tmp_path: Path, spec_
     assert content(folder) == content(built)
 
 
-def test_an_unfinished_build_is_continued_by_its_own_alone(tmp_path: Path, spec_of: SpecOf) -> None:
+def test_an_unfinished_build_is_continued_by_its_own_alone(tmp_path, spec_of):
     folder = tmp_path / "release"
     with pytest.raises(Stop):
         build_release(spec_of(tmp_path), folder, progress=stopping(bool))
@@ -96,7 +95,7 @@ def test_an_unfinished_build_is_continued_by_its_own_alone(tmp_path: Path, spec_
     assert [path.name for path in other.iterdir()] == ["thesis.tex"]
 
 
-def test_a_finished_build_is_left_as_it_is(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
+def test_a_finished_build_is_left_as_it_is(built, tmp_path, spec_of):
     """What a kill left that came after the manifest is removed."""
     folder = Path(shutil.copytree(built, tmp_path / "release"))
     (folder / LOCK_FILE).touch()
@@ -114,10 +113,10 @@ def test_a_finished_build_is_left_as_it_is(built: Path, tmp_path: Path, spec_of:
         build_release(spec_of(tmp_path), folder)
 
 
-def test_one_build_at_a_time(tmp_path: Path, spec_of: SpecOf) -> None:
+def test_one_build_at_a_time(tmp_path, spec_of):
     folder = tmp_path / "release"
 
-    def meanwhile(step: str) -> None:
+    def meanwhile(step):
         with pytest.raises(OutputError, match="another build is running"):
             build_release(spec_of(tmp_path), folder)
 
@@ -134,13 +133,13 @@ heads = ["NCC"]
 """
 
 
-def _projected(folder: Path, *features: str) -> Release:
+def _projected(folder, *features):
     build_release(spec_in(folder, f"{PROJECTED}features = {json.dumps(features)}"), folder / "r")
     return load_release(folder / "r")
 
 
 @pytest.mark.slow
-def test_features_that_are_projected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_that_are_projected(tmp_path, monkeypatch):
     """Those that the release holds come in shards, and the heads' results are verified."""
     monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 500)
     alone = _projected(tmp_path / "alone", "pixels-pca16")
@@ -163,7 +162,7 @@ def test_features_that_are_projected(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert table.provenance["pca"]["dimensions"] == 16
 
 
-def test_a_projection_to_more_dimensions_than_there_are(tmp_path: Path) -> None:
+def test_a_projection_to_more_dimensions_than_there_are(tmp_path):
     with pytest.raises(FSLBenchError, match="cannot be projected to 65 dimensions"):
         _projected(tmp_path / "r", "pixels-pca65")
 
@@ -209,7 +208,7 @@ BIASED = "tiny/open_biased_own-2w1s1q"
 TINY_TASKS = ["tiny/open-2w1s1q", BIASED]
 CHOICE, PICTURES = "digits: the number of", "tiny: 0 of 24 pictures"
 Change = tuple[str, str, list[str]]
-SPEC_CHANGES: dict[str, Change] = {
+SPEC_CHANGES = {
     "nothing": ("", "", [MATCHING]),
     "version": ('"1.0.0"', '"1.1.0"', [MATCHING]),
     "description": ('"d"', '"What it is for."', [MATCHING]),
@@ -240,14 +239,14 @@ SPEC_CHANGES: dict[str, Change] = {
 """Of each change what is written otherwise, and how the steps begin that are then made."""
 
 
-def _changed(folder: Path, change: str) -> ReleaseSpec:
+def _changed(folder, change):
     old, new, _ = SPEC_CHANGES[change]
     assert old in WHOLE_SPEC
     return spec_in(folder, WHOLE_SPEC.replace(old, new) if old else WHOLE_SPEC)
 
 
 @pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def raw(tmp_path_factory):
     """A folder of raw folders: `tiny` has six images of each of four classes."""
     folder = tmp_path_factory.mktemp("raw")
     images = write_pictures(folder / "tiny", 6)
@@ -260,7 +259,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def stopped(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stopped(raw, tmp_path_factory):
     """The folder of a build that was stopped before its last table."""
     folder, at_the_last = tmp_path_factory.mktemp("stopped"), stopping(MATCHING.__eq__)
     with pytest.raises(Stop):
@@ -270,10 +269,10 @@ def stopped(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", SPEC_CHANGES)
-def test_what_stays_after_a_change(change: str, raw: Path, stopped: Path, tmp_path: Path) -> None:
+def test_what_stays_after_a_change(change, raw, stopped, tmp_path):
     folder, fresh = tmp_path / "release", tmp_path / "fresh"
     shutil.copytree(stopped, folder)
-    steps: list[str] = []
+    steps = []
     build_release(_changed(tmp_path, change), folder, raw=raw, progress=steps.append)
     expected = SPEC_CHANGES[change][2]
     for begin in expected:
@@ -304,23 +303,23 @@ options = {{ {", ".join(f'{key} = "{value}"' for key, value in ABOUT.items())} }
 FIRST = "class_0/0000.png"
 
 
-def _raw(folder: Path) -> Path:
+def _raw(folder):
     write_pictures(folder / "raw/tiny", 4, classes=3)
     return folder / "raw"
 
 
-def _pixel(path: Path) -> None:
+def _pixel(path):
     picture = Image.open(path).convert("RGB")
     red, green, blue = picture.getpixel((3, 3))
     picture.putpixel((3, 3), (255 - red, green, blue))
     picture.save(path)
 
 
-def _new(path: Path, name: str = "zzz.png") -> None:
+def _new(path, name="zzz.png"):
     Image.new("RGB", (20, 20), (1, 2, 3)).save(path.with_name(name))
 
 
-IMAGE_CHANGES: dict[str, Callable[[Path], Any]] = {
+IMAGE_CHANGES = {
     "nothing": lambda path: None,
     "touched": os.utime,
     "a pixel": _pixel,
@@ -338,9 +337,7 @@ IMAGE_CHANGES: dict[str, Callable[[Path], Any]] = {
     file=st.sampled_from([FIRST, "class_2/0000.png"]),
     steps=st.integers(0, 5),
 )
-def test_a_resumed_build_is_refused_or_what_a_new_one_gives(
-    tmp_path_factory: pytest.TempPathFactory, change: str, file: str, steps: int
-) -> None:
+def test_a_resumed_build_is_refused_or_what_a_new_one_gives(tmp_path_factory, change, file, steps):
     folder = tmp_path_factory.mktemp("changed")
     spec, raw, done = spec_in(folder, IMAGES_SPEC), _raw(folder), count()
     stop = stopping(lambda step: next(done) == steps)
@@ -363,11 +360,11 @@ def test_a_resumed_build_is_refused_or_what_a_new_one_gives(
 
 
 @pytest.mark.parametrize("step", ["attributes", "balanced"])
-def test_images_that_change_while_they_are_used(tmp_path: Path, step: str) -> None:
+def test_images_that_change_while_they_are_used(tmp_path, step):
     """Also during the last step, which does not look at them."""
     spec, raw = spec_in(tmp_path, IMAGES_SPEC), _raw(tmp_path)
 
-    def meanwhile(begun: str) -> None:
+    def meanwhile(begun):
         if step in begun:
             _pixel(raw / "tiny" / FIRST)
 
@@ -377,17 +374,17 @@ def test_images_that_change_while_they_are_used(tmp_path: Path, step: str) -> No
     assert not (tmp_path / "release/release.json").exists()
 
 
-def test_what_an_unfinished_build_left_out_is_missing_where_nothing_may_be(tmp_path: Path) -> None:
+def test_what_an_unfinished_build_left_out_is_missing_where_nothing_may_be(tmp_path):
     spec, raw, folder = spec_in(tmp_path, IMAGES_SPEC), _raw(tmp_path), tmp_path / "release"
     (raw / "tiny" / FIRST).write_bytes(b"no image")
-    how: dict[str, Any] = {"raw": raw, "progress": stopping(lambda step: "balanced" in step)}
+    how = {"raw": raw, "progress": stopping(lambda step: "balanced" in step)}
     with pytest.raises(Stop):
         build_release(spec, folder, allow_missing=True, **how)
     with pytest.raises(SourceError, match=FIRST):
         build_release(spec, folder, raw=raw)
 
 
-def test_exported_pictures_of_changed_images_are_removed(tmp_path: Path) -> None:
+def test_exported_pictures_of_changed_images_are_removed(tmp_path):
     from tiny_features import read_pictures
 
     raw = _raw(tmp_path) / "tiny"
@@ -399,7 +396,7 @@ def test_exported_pictures_of_changed_images_are_removed(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("with_spec", [True, False], ids=["as its source reads it", "as files"])
-def test_verify_hashes_images_again(tmp_path: Path, with_spec: bool) -> None:
+def test_verify_hashes_images_again(tmp_path, with_spec):
     spec, raw = spec_in(tmp_path, IMAGES_SPEC), _raw(tmp_path)
     build_release(spec, tmp_path / "release", raw=raw)
     command = ["verify", str(tmp_path / "release"), "--raw", str(raw)]
@@ -419,7 +416,7 @@ def test_verify_hashes_images_again(tmp_path: Path, with_spec: bool) -> None:
     assert "cannot be compared" in run.output
 
 
-def test_the_state_of_a_folder(tmp_path: Path) -> None:
+def test_the_state_of_a_folder(tmp_path):
     raw = _raw(tmp_path) / "tiny"
     state = raw_state(raw)
     assert raw_state(raw) == state != raw_state(raw / "class_0")

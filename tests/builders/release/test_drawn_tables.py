@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pyarrow.parquet as pq
@@ -24,7 +23,7 @@ from builders.release.verify import verify
 from builders.release.writer import JOURNAL_FILE
 from fslbench_data.cli import main
 from fslbench_data.release import tables as redrawing
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.render.export import export
 
 SPEC = f"""{HEAD}protocols = ["5w1s1q", "3w2s2q"]
@@ -39,37 +38,37 @@ POOLED, POOLED_PATH = "pooled-5w1s1q", "tasks/pooled-5w1s1q/cub.parquet"
 
 
 @pytest.fixture(autouse=True)
-def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def assets(tmp_path, monkeypatch):
     """Kept tables are in a folder of the test's own."""
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
     return tmp_path / "assets" / "fslbench" / "tasks"
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stored")
     build_release(spec_in(folder, SPEC), folder / "r")
     return folder / "r"
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("drawn")
     build_release(spec_in(folder, DRAWN), folder / "r")
     return folder / "r"
 
 
 @pytest.fixture
-def folder(whole: Path, tmp_path: Path) -> Path:
+def folder(whole, tmp_path):
     return Path(shutil.copytree(whole, tmp_path / "drawn"))
 
 
 @pytest.fixture
-def release(folder: Path) -> Release:
+def release(folder):
     return load_release(folder)
 
 
-def test_a_release_without_tables_says_the_same_as_one_with_them(stored: Path, whole: Path) -> None:
+def test_a_release_without_tables_says_the_same_as_one_with_them(stored, whole):
     one, other = load_release(stored), load_release(whole)
     assert one.manifest.digest == other.manifest.digest
     assert one.task_sets == other.task_sets
@@ -85,7 +84,7 @@ def test_a_release_without_tables_says_the_same_as_one_with_them(stored: Path, w
     assert not diff(one, other).changes  # publishing stores them
 
 
-def test_what_makers_of_releases_see(folder: Path) -> None:
+def test_what_makers_of_releases_see(folder):
     found = verify(folder)
     assert found.problems == ()
     assert found.drawn_again == 6
@@ -100,7 +99,7 @@ def test_what_makers_of_releases_see(folder: Path) -> None:
     assert (problem.path, problem.what) == (POOLED_PATH, "is not in the manifest")
 
 
-def test_an_export_is_a_release_with_all_tables(stored: Path, whole: Path, tmp_path: Path) -> None:
+def test_an_export_is_a_release_with_all_tables(stored, whole, tmp_path):
     out = tmp_path / "new" / "out"
     result = CliRunner().invoke(main, ["export", str(out), "--release", str(whole)])
     assert result.exit_code == 0, result.output
@@ -114,9 +113,7 @@ def test_an_export_is_a_release_with_all_tables(stored: Path, whole: Path, tmp_p
     assert found == expected
 
 
-def test_an_export_is_whole_or_not_at_all(
-    folder: Path, release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_is_whole_or_not_at_all(folder, release, tmp_path, monkeypatch):
     there = sorted(tmp_path.iterdir())
     out = tmp_path / "out"
     monkeypatch.setattr("fslbench_data.render.export.dataset_card", _stop)
@@ -141,7 +138,7 @@ def test_an_export_is_whole_or_not_at_all(
     assert not (tmp_path / "other").exists()
 
 
-def test_stopped_builds_go_on(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopped_builds_go_on(whole, tmp_path, monkeypatch):
     spec, folder = spec_in(tmp_path, DRAWN), tmp_path / "r"
     with monkeypatch.context() as patch:
         patch.setattr("builders.release.writer.dataset_card", _stop)
@@ -153,13 +150,11 @@ def test_stopped_builds_go_on(whole: Path, tmp_path: Path, monkeypatch: pytest.M
     assert content(folder) == content(whole)
 
 
-def _stop(*args: object, **kwargs: object) -> str:
+def _stop(*args, **kwargs):
     raise KeyboardInterrupt
 
 
-def test_the_table_is_kept_and_drawn_once(
-    folder: Path, release: Release, assets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_table_is_kept_and_drawn_once(folder, release, assets, monkeypatch):
     info = release.task_set_info("cub", POOLED)
     first = release.task_table(info)
     (kept,) = assets.iterdir()
@@ -178,9 +173,7 @@ def test_the_table_is_kept_and_drawn_once(
     assert [path.name for path in assets.iterdir()] == [kept.name]
 
 
-def test_where_none_is_kept(
-    release: Release, assets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_none_is_kept(release, assets, monkeypatch):
     info = release.task_set_info("cub", POOLED)
     expected = release.task_table(info)
     shutil.rmtree(assets)
@@ -192,7 +185,7 @@ def test_where_none_is_kept(
     assert draw.call_count == 2
 
 
-def test_another_digest_is_refused_and_not_kept(folder: Path, assets: Path) -> None:
+def test_another_digest_is_refused_and_not_kept(folder, assets):
     change_entry(folder, POOLED_PATH, digest="0" * 64)
     release = load_release(folder)
     with pytest.raises(CorruptReleaseError, match="not those that were released") as caught:
@@ -213,33 +206,31 @@ def test_another_digest_is_refused_and_not_kept(folder: Path, assets: Path) -> N
         ({"rows": 10**9}, CorruptReleaseError, "too many to be drawn again"),
     ],
 )
-def test_provenance_that_does_not_draw_it(
-    changes: dict[str, Any], error: type[FSLBenchError], what: str, folder: Path
-) -> None:
+def test_provenance_that_does_not_draw_it(changes, error, what, folder):
     change_entry(folder, POOLED_PATH, **changes)
     with pytest.raises(error, match=what):
         load_release(folder).task_set("cub", POOLED)
 
 
-def test_what_would_take_long_is_not_begun(release: Release) -> None:
+def test_what_would_take_long_is_not_begun(release):
     entry = next(t for t in release.manifest.tables if t.name == POOLED)
     with pytest.raises(CorruptReleaseError, match="too many to be drawn again"):
-        redrawing.redrawn(replace(entry, name="pooled-2w20000s1q", rows=4), _stop)  # type: ignore[arg-type]
+        redrawing.redrawn(replace(entry, name="pooled-2w20000s1q", rows=4), _stop)
 
 
-def test_only_uniform_task_sets_without_a_file_may_be_drawn(release: Release) -> None:
+def test_only_uniform_task_sets_without_a_file_may_be_drawn(release):
     manifest = release.manifest
     for name, changes in (
         ("open-5w1s1q", {"drawn": True, "bytes": 0, "sha256": ""}),
         (POOLED, {"bytes": 1}),
         (POOLED, {"sha256": "0"}),
     ):
-        tables = tuple(replace(t, **changes) if t.name == name else t for t in manifest.tables)  # type: ignore[arg-type]
+        tables = tuple(replace(t, **changes) if t.name == name else t for t in manifest.tables)
         with pytest.raises(FSLBenchError, match="only uniform task sets"):
             check_manifest(replace(manifest, tables=tables))
 
 
-def test_it_is_loaded_as_a_dataset(release: Release) -> None:
+def test_it_is_loaded_as_a_dataset(release):
     dataset = release.load_dataset("tasks-pooled-5w1s1q", "cub")
     table = release.task_table(release.task_set_info("cub", POOLED))
     assert dataset[7]["class_ids"] == table.column("class_ids")[7].as_py()

@@ -16,7 +16,6 @@ from builders.release.features import with_canaries
 from builders.release.spec_file import find_spec, read_spec
 from builders.sampling import draw_again, draw_published
 from fslbench_data.release.folder import embedded_folder
-from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import freeze, groups_of
 from fslbench_data.tasks.redraw import EVIDENCE
 
@@ -26,7 +25,7 @@ SLOW = ("openclipart", "emoji", "glyphs_sample", "mscoco")
 ANSWERED = ["open-5w5s5q", "balanced-5w10s7q", "grouped-5w1s1q"]
 
 
-def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Release) -> None:
+def test_every_table_has_its_golden_digest(golden, embedded):
     found = {
         table.path: content_digest(
             embedded.task_table(embedded.task_set_info(table.dataset, table.name))
@@ -39,15 +38,15 @@ def test_every_table_has_its_golden_digest(golden: dict[str, str], embedded: Rel
     assert {t.path: t.digest for t in embedded.manifest.tables} == golden
 
 
-def test_it_is_small() -> None:
+def test_it_is_small():
     size = sum(path.stat().st_size for path in embedded_folder().rglob("*") if path.is_file())
     assert size < 11_500_000
 
 
-def test_it_holds_what_its_specification_says(embedded: Release) -> None:
+def test_it_holds_what_its_specification_says(embedded):
     """Their numbers of tasks are in the tables, whose digests are golden."""
     spec = with_canaries(read_spec(find_spec(Path("embedded"))))
-    methods: set[str] = set()
+    methods = set()
     for dataset in spec.datasets:
         infos = [info for info in embedded.task_sets if info.dataset == dataset.name]
         chosen = {
@@ -77,7 +76,7 @@ def test_it_holds_what_its_specification_says(embedded: Release) -> None:
         if name != "quickdraw"
     ],
 )
-def test_task_sets_are_drawn_again(dataset: str, golden: dict[str, str], embedded: Release) -> None:
+def test_task_sets_are_drawn_again(dataset, golden, embedded):
     """From class sizes and provenance alone; the check `embedded_release` draws quickdraw, too."""
     sizes = embedded.classes(dataset).column("n_images").to_pylist()
     pictured = dataset in embedded.datasets_with("images")
@@ -90,7 +89,7 @@ def test_task_sets_are_drawn_again(dataset: str, golden: dict[str, str], embedde
             assert content_digest(drawn) == golden[table.path]
 
 
-def test_the_first_tasks_of_quickdraw_are_drawn_again(embedded: Release) -> None:
+def test_the_first_tasks_of_quickdraw_are_drawn_again(embedded):
     """Whose classes have up to 340,029 images."""
     info = embedded.task_set_info("quickdraw", "published-5w10s7q")
     sizes = embedded.classes("quickdraw").column("n_images").to_pylist()
@@ -100,7 +99,7 @@ def test_the_first_tasks_of_quickdraw_are_drawn_again(embedded: Release) -> None
     assert content_digest(again) == content_digest(embedded.task_table(info).slice(0, 20))
 
 
-def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> None:
+def test_the_digits_are_made_again_from_their_source(golden):
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
     from builders.features import pixel_features
     from builders.features.shards import feature_table
@@ -115,7 +114,7 @@ def test_the_digits_are_made_again_from_their_source(golden: dict[str, str]) -> 
 
 @pytest.mark.parametrize("head", ["NCC", "MatchingNet", "LR"])
 @pytest.mark.parametrize("backbone", ["pixels", "efficientnet_lite0-pca128"])
-def test_reference_results_are_made_again(backbone: str, head: str, embedded: Release) -> None:
+def test_reference_results_are_made_again(backbone, head, embedded):
     """On task sets of three suites; studies/checks/reference_results.py answers all."""
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     digests_of_both = check_module("reference_results").digests_of_both
@@ -125,7 +124,7 @@ def test_reference_results_are_made_again(backbone: str, head: str, embedded: Re
 
 
 @pytest.mark.slow
-def test_the_example_is_what_its_script_writes(tmp_path: Path, root: Path, example: object) -> None:
+def test_the_example_is_what_its_script_writes(tmp_path, root, example):
     path = tmp_path / "again.parquet"
     script = root / "examples/my_method.py"
     subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)

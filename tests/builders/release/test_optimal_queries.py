@@ -3,8 +3,6 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -18,7 +16,7 @@ from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.build import build_release
 from builders.release.verify import verify
 from fslbench_data.cli import main
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.tasks.redraw import EVIDENCE
 
 pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
@@ -40,21 +38,21 @@ task_sets = ["pooled-5w5s"]
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("built")
     build_release(spec_in(folder, SPEC), folder / "release")
     return folder / "release"
 
 
 @pytest.fixture(scope="module")
-def release(built: Path) -> Release:
+def release(built):
     return load_release(built)
 
 
 @pytest.mark.slow
-def test_the_number_is_the_one_that_a_sweep_chooses(release: Release, embedded: Release) -> None:
+def test_the_number_is_the_one_that_a_sweep_chooses(release, embedded):
     names = [str(info.name) for info in release.task_sets]
-    how: dict[str, Any] = {"way": 5, "shot": 5, "suite": "open", "compared": COMPARED}
+    how = {"way": 5, "shot": 5, "suite": "open", "compared": COMPARED}
     sets = QuerySets.of(embedded, "digits", "pixels", "NCC", **how)
     swept = sweep(sets, range(1, 16), seeds=1).comparisons
     assert swept is not None
@@ -63,7 +61,7 @@ def test_the_number_is_the_one_that_a_sweep_chooses(release: Release, embedded: 
     assert sum(name.startswith("pooled-5w5s") for name in names) == 1
 
 
-def test_the_manifest_says_why(release: Release) -> None:
+def test_the_manifest_says_why(release):
     for info in release.task_sets:
         provenance = release.provenance(info)
         if str(info.protocol) == "5w1s1q":
@@ -83,7 +81,7 @@ def test_the_manifest_says_why(release: Release) -> None:
 
 
 @pytest.mark.slow
-def test_it_is_chosen_again_by_verify(built: Path, tmp_path: Path) -> None:
+def test_it_is_chosen_again_by_verify(built, tmp_path):
     verification = verify(built)
     assert (verification.problems, verification.drawn_again) == ((), 7)
     other = shutil.copytree(built, tmp_path / "other")
@@ -99,7 +97,7 @@ def test_it_is_chosen_again_by_verify(built: Path, tmp_path: Path) -> None:
     assert any("cannot be checked" in what for what in said)
 
 
-def test_info_says_which_sets_have_it(built: Path, release: Release, tmp_path: Path) -> None:
+def test_info_says_which_sets_have_it(built, release, tmp_path):
     names = [str(info.name) for info in release.task_sets if "-5w5s" in str(info.name)]
     told = CliRunner().invoke(main, ["info", str(built), "--dataset", "digits"])
     said = f"digits/{', '.join(names)}: recommended queries per class: "
@@ -112,7 +110,7 @@ def test_info_says_which_sets_have_it(built: Path, release: Release, tmp_path: P
     assert "cannot be read" in told.output
 
 
-def test_evidence_of_before_there_were_rules_still_loads(release: Release) -> None:
+def test_evidence_of_before_there_were_rules_still_loads(release):
     """It is the evidence of one method's rule, and is checked as such."""
     info = next(info for info in release.task_sets if str(info.name).startswith("open-5w5s"))
     text = dict(release.provenance(info)[EVIDENCE])
@@ -125,7 +123,7 @@ def test_evidence_of_before_there_were_rules_still_loads(release: Release) -> No
 
 
 @pytest.mark.slow
-def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded: Release) -> None:
+def test_from_other_images_it_takes_no_results_of_these(tmp_path, embedded):
     """Classes and counts of the catalogue are enough, with α and w of another data set."""
     text = HEAD + (
         'protocols = ["5w5s"]\n[[dataset]]\nname = "cub"\nsource = "catalogue"\nsuites = ["open"]\n'
@@ -147,10 +145,10 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path: Path, embedded
     ("task_set", "what"),
     [("allway-10w5s1000q", "allway-10w5s1747q"), ("episodes-3w5s5q", "up to 3 of 10 classes")],
 )
-def test_a_set_that_cannot_be_drawn_is_refused(tmp_path: Path, task_set: str, what: str) -> None:
+def test_a_set_that_cannot_be_drawn_is_refused(tmp_path, task_set, what):
     text = f"""{HEAD}protocols = ["5w1s"]\nqueries.seeds = 1\ntasks = {{ closed = 3, allway = 3 }}
 {DIGITS}suites = ["open"]\ntask_sets = ["{task_set}"]\n"""
-    steps: list[str] = []
+    steps = []
     with pytest.raises(SamplingError, match=what):
         build_release(spec_in(tmp_path, text), tmp_path / "release", progress=steps.append)
     assert not any("pixels" in step for step in steps)

@@ -3,7 +3,6 @@
 import io
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,36 +22,36 @@ from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.verify import verify
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.release.pictures import stored_pictures
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
 
-def _spec(pictures: Any, **about: str) -> ReleaseSpec:
+def _spec(pictures, **about):
     options = ABOUT | {"redistribution": "images"} | about
-    how: dict[str, Any] = {"suites": ("open",), "protocols": ("2w1s1q",), "pictures": pictures}
+    how = {"suites": ("open",), "protocols": ("2w1s1q",), "pictures": pictures}
     tiny = DatasetSpec("tiny", source="image_folder", folder="tiny", options=options, **how)
     return ReleaseSpec("p", "1.0.0", "d", (tiny,))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A release with image files as they are, PNG and JPEG, and tasks made with attributes."""
     return write_pictured_release(tmp_path_factory.mktemp("pictures"))
 
 
 @pytest.fixture(scope="module")
-def raw(folder: Path) -> Path:
+def raw(folder):
     return folder.parent / "raw"
 
 
 @pytest.fixture
-def release(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Release:
+def release(folder, monkeypatch, tmp_path):
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
     return load_release(folder)
 
 
-def test_files_are_as_they_are(raw: Path, folder: Path, release: Release) -> None:
+def test_files_are_as_they_are(raw, folder, release):
     assert "This release holds the pictures of tiny." in (folder / CARD_FILE).read_text()
     paths = release.images("tiny").column("path").to_pylist()
     stored = stored_pictures(release, "tiny")
@@ -66,7 +65,7 @@ def test_files_are_as_they_are(raw: Path, folder: Path, release: Release) -> Non
     assert [path.stat().st_ino for path in again] == [path.stat().st_ino for path in stored]
 
 
-def test_thumbnails_have_the_stated_size_and_the_same_bytes(raw: Path, tmp_path: Path) -> None:
+def test_thumbnails_have_the_stated_size_and_the_same_bytes(raw, tmp_path):
     digests = []
     for name in ("a", "b"):
         manifest = build_release(_spec(16), tmp_path / name, raw=raw)
@@ -80,10 +79,10 @@ def test_thumbnails_have_the_stated_size_and_the_same_bytes(raw: Path, tmp_path:
     assert verify(tmp_path / "a").problems == ()
 
 
-def test_a_method_runs_on_them_with_no_raw_data(release: Release) -> None:
-    seen: list[int] = []
+def test_a_method_runs_on_them_with_no_raw_data(release):
+    seen = []
 
-    def method(support: Any, query: list[Path], rng: np.random.Generator) -> list[int]:
+    def method(support, query, rng):
         seen.extend(path.stat().st_size for path in query)
         return [0 for _ in query]
 
@@ -92,7 +91,7 @@ def test_a_method_runs_on_them_with_no_raw_data(release: Release) -> None:
     assert min(seen) > 0
 
 
-def test_images_that_have_none(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_have_none(raw, tmp_path, monkeypatch):
     """Of emoji, one vendor's are share-alike; here all are, as each image says."""
     assert not any(map(passed_on, ("LGPL-3.0", "CC-BY-SA-4.0", "CC BY-NC 4.0", "GPL-3.0", "")))
     assert all(map(passed_on, ("CC-BY-4.0", "MIT License", "cc0-1.0", "Apache 2.0")))
@@ -118,13 +117,11 @@ def test_images_that_have_none(raw: Path, tmp_path: Path, monkeypatch: pytest.Mo
         ("image", [{"bytes": b"x", "path": "0.png"}] * 48, "holds no pictures of images 0"),
     ],
 )
-def test_verify_looks_at_them(
-    folder: Path, tmp_path: Path, column: str, values: list[Any], what: str
-) -> None:
+def test_verify_looks_at_them(folder, tmp_path, column, values, what):
     made = shutil.copytree(folder, tmp_path / "r")
     (path,) = made.glob("pictures/*")
 
-    def edit(table: pa.Table) -> pa.Table:
+    def edit(table):
         field = table.schema.field(column)
         index = table.schema.get_field_index(column)
         return table.set_column(index, field, pa.array(values, field.type))
@@ -133,7 +130,7 @@ def test_verify_looks_at_them(
     assert any(what in problem.what for problem in verify(made).problems)
 
 
-def test_pictures_of_strangers_are_in_order_and_not_empty(folder: Path, tmp_path: Path) -> None:
+def test_pictures_of_strangers_are_in_order_and_not_empty(folder, tmp_path):
     release = load_release(folder)
     (entry,) = (t for t in release.manifest.tables if t.kind == "pictures")
     table = pq.read_table(folder / entry.path, partitioning=None)
@@ -148,7 +145,7 @@ def test_pictures_of_strangers_are_in_order_and_not_empty(folder: Path, tmp_path
 
 
 @pytest.mark.parametrize("dangling", [False, True])
-def test_links_are_not_kept_pictures(release: Release, tmp_path: Path, dangling: bool) -> None:
+def test_links_are_not_kept_pictures(release, tmp_path, dangling):
     """Neither a folder that is a link, which is replaced, nor a file that is one."""
     stored = stored_pictures(release, "tiny")
     folder, elsewhere = stored[0].parent, tmp_path / "elsewhere"
@@ -167,7 +164,7 @@ def test_links_are_not_kept_pictures(release: Release, tmp_path: Path, dangling:
 
 
 @pytest.mark.parametrize("task_set", ["closed-2w1s2q", "biased_pixels-2w1s2q"])
-def test_each_image_stands_where_its_part_in_the_task_says(release: Release, task_set: str) -> None:
+def test_each_image_stands_where_its_part_in_the_task_says(release, task_set):
     info = release.task_set_info("tiny", task_set)
     paths = stored_pictures(release, "tiny")
     sheet = np.asarray(contact_sheet(release, info, 2, paths, cell=40)).astype(int)
@@ -187,7 +184,7 @@ def test_each_image_stands_where_its_part_in_the_task_says(release: Release, tas
             assert np.abs(drawn[2:-2, 2:-2] - inner).max() <= 1
 
 
-def test_the_command(release: Release, folder: Path, tmp_path: Path) -> None:
+def test_the_command(release, folder, tmp_path):
     out = tmp_path / "task.png"
     common = ["picture", "--dataset", "tiny", "--task-set", "closed-2w1s2q", "--release"]
     said = CliRunner().invoke(main, [*common, str(folder), "--task", "4", "-o", str(out)])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from few_shot_folders import all_classes, shrink, write_few_shot
 from specs import HEAD, spec_in
 from tiny_features import ABOUT, write_pictures
@@ -21,7 +21,6 @@ from builders.cli import main
 from builders.features import Settings
 from builders.release import preflight
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import find_spec, first_spec, read_spec
 from builders.sources import FEW_SHOT, SOURCES
 from fslbench_data.release.release import load_release
@@ -32,7 +31,7 @@ OPTIMAL = 'queries = "optimal"\n'
 CUB = '[[dataset]]\nname = "cub"\nsource = "catalogue"\n'
 
 
-def test_what_it_says(tmp_path: Path) -> None:
+def test_what_it_says(tmp_path):
     spec = spec_in(
         tmp_path,
         HEAD
@@ -50,7 +49,7 @@ def test_what_it_says(tmp_path: Path) -> None:
     assert (dtd.source, dtd.folder, dtd.suites) == ("dtd", "dtd", ())
 
 
-def test_task_sets_by_name_and_ladders(tmp_path: Path) -> None:
+def test_task_sets_by_name_and_ladders(tmp_path):
     spec = spec_in(
         tmp_path,
         HEAD
@@ -69,7 +68,7 @@ def test_task_sets_by_name_and_ladders(tmp_path: Path) -> None:
     assert emoji.number_of_tasks("any_style") == 9
 
 
-def test_a_suite_reads_protocols_as_its_task_sets_do(tmp_path: Path) -> None:
+def test_a_suite_reads_protocols_as_its_task_sets_do(tmp_path):
     """The queries of all classes at once are counted together; episodes may have no shots."""
     suites = CUB + 'suites = ["allway", "episodes"]\nprotocols = ["30w1s180q"]\n'
     names = CUB + 'task_sets = ["allway-30w1s180q", "episodes-30w1s180q"]\n'
@@ -77,7 +76,7 @@ def test_a_suite_reads_protocols_as_its_task_sets_do(tmp_path: Path) -> None:
     assert listed.every_task_set == named.every_task_set
 
 
-def test_what_is_listed_twice_by_the_choice_of_queries_is_there_once(tmp_path: Path) -> None:
+def test_what_is_listed_twice_by_the_choice_of_queries_is_there_once(tmp_path):
     """Q* may be the protocol's own Q."""
     text = HEAD + OPTIMAL + CUB + 'protocols = ["5w3s3q", "5w3s", "5w1s"]\nsuites = ["open"]\n'
     text += 'task_sets = ["open-5w1s3q", "closed-5w3s3q", "closed-5w3s"]\n'
@@ -86,7 +85,7 @@ def test_what_is_listed_twice_by_the_choice_of_queries_is_there_once(tmp_path: P
     assert names == ["open-5w3s3q", "open-5w1s3q", "closed-5w3s3q"]
 
 
-def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
+def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path):
     first = spec_in(tmp_path, HEAD + "seed = 3\n" + CUB + 'suites = ["open"]\n').digest
     same = HEAD + CUB + '# a remark\nseed = 3\nsuites = [\n"open"]\n'
     assert spec_in(tmp_path, same).digest == first
@@ -94,7 +93,7 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path: Path) -> None:
     assert spec_in(tmp_path, other).digest != first
 
 
-def test_task_sets_that_it_may_not_list(tmp_path: Path) -> None:
+def test_task_sets_that_it_may_not_list(tmp_path):
     """What else is refused of a file is in the table of refusals."""
     for text, what in (
         (CUB + 'suites = ["opn"]\n', "did you mean 'open'"),
@@ -117,7 +116,7 @@ def test_task_sets_that_it_may_not_list(tmp_path: Path) -> None:
             spec_in(tmp_path, HEAD + text)
 
 
-def test_what_is_wrong_for_every_data_set_is_of_none(tmp_path: Path) -> None:
+def test_what_is_wrong_for_every_data_set_is_of_none(tmp_path):
     more = [f"{HEAD}tasks = {{ {tasks} }}\n" for tasks in ("closed = 0", "closd = 3")]
     for wrong in (*more, HEAD.replace("1.0.0", "0.1")):
         with pytest.raises(FSLBenchError) as caught:
@@ -125,7 +124,7 @@ def test_what_is_wrong_for_every_data_set_is_of_none(tmp_path: Path) -> None:
         assert caught.value.where.endswith(".toml")
 
 
-def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_not_there(tmp_path, monkeypatch):
     with pytest.raises(SpecError, match="cannot read"):
         read_spec(tmp_path / "none.toml")
     with pytest.raises(UnknownNameError, match="did you mean 'embedded'"):
@@ -136,7 +135,7 @@ def test_files_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert find_spec(Path("miniimagenet")).is_file()
 
 
-def test_the_specification_of_the_docs(root: Path, tmp_path: Path) -> None:
+def test_the_specification_of_the_docs(root, tmp_path):
     page = (root / "docs/releases.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```toml\n# icons.toml\n(.*?)```", page, re.DOTALL)
     (tango,) = spec_in(tmp_path, text).datasets
@@ -144,7 +143,7 @@ def test_the_specification_of_the_docs(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["embedded", "fewstab", "glyphs", "meta_dataset"])
-def test_the_specifications_that_come_with_the_package(name: str) -> None:
+def test_the_specifications_that_come_with_the_package(name):
     spec = read_spec(find_spec(Path(name)))
     assert spec.name == name
     for dataset in spec.datasets:
@@ -157,14 +156,14 @@ def test_the_specifications_that_come_with_the_package(name: str) -> None:
 CLIP, DINO = "open_clip:ViT-B-16/openai", "timm:vit_base_patch14_dinov2.lvd142m"
 
 
-def _recipe(name: str) -> ReleaseSpec:
+def _recipe(name):
     return read_spec(find_spec(Path(name)))
 
 
 @pytest.mark.parametrize("name", FEW_SHOT)
-def test_recipes_pass_preflight(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recipes_pass_preflight(name, tmp_path, monkeypatch):
     shrink(monkeypatch, 30)
-    weights: list[str] = []
+    weights = []
     monkeypatch.setattr(preflight, "check_weights", lambda of, folder: weights.append(of))
     spec = _recipe(name)
     (dataset,) = spec.datasets
@@ -179,7 +178,7 @@ def test_recipes_pass_preflight(name: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", ["eurosat", "miniimagenet"])
-def test_a_partial_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partial_folder(name, tmp_path, monkeypatch):
     """What --allow-missing leaves out is not asked for before anything is read."""
     shrink(monkeypatch, 30)
     monkeypatch.setattr(preflight, "check_weights", lambda of, folder: None)
@@ -190,7 +189,7 @@ def test_a_partial_folder(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     preflight.check_there(_recipe(name), tmp_path, Settings(), allow_missing=True)
 
 
-def test_the_networks_are_known_to_their_packages() -> None:
+def test_the_networks_are_known_to_their_packages():
     clip = pytest.importorskip("open_clip")
     assert "openai" in clip.list_pretrained_tags_by_model("ViT-B-16")
     timm = pytest.importorskip("timm")
@@ -232,31 +231,31 @@ NETWORK = 'backbones = ["mobilenet_v2"]\nheads = ["NCC"]\n'
 EPISODES = 'task_sets = ["episodes-5w5s5q"]\ntasks = { closed = 9 }\n'
 
 
-def _first(lines: str) -> str:
+def _first(lines):
     """Say what is wrong of the catalogue."""
     return f"{CATALOGUE}{lines}\n"
 
 
-def _after(dataset: str) -> str:
+def _after(dataset):
     """Say what is wrong of a data set after the first one."""
     return _first(f"[[dataset]]\n{dataset}")
 
 
-def _digits(rule: str) -> str:
+def _digits(rule):
     """Leave the number of queries of the digits to a rule."""
     how = 'features = ["pixels"]\nsuites = ["open"]\nprotocols = ["5w5s"]'
     return _after(f'name = "digits"\n{how}\nqueries = {{ {rule} }}')
 
 
-def _tiny(of_dataset: str = "", of_options: str = "") -> str:
+def _tiny(of_dataset="", of_options=""):
     return f"{CATALOGUE}{TINY}{of_dataset}{OPTIONS}{of_options}"
 
 
-def _option(line: str) -> str:
+def _option(line):
     return _tiny(of_options=line)
 
 
-def _tuned(backbone: str, task_set: str, more: str = "") -> str:
+def _tuned(backbone, task_set, more=""):
     tuning = f'backbones = ["{backbone}"], task_sets = ["{task_set}"]'
     return _tiny(f"fine_tuning = {{ {tuning} }}\n{more}")
 
@@ -319,7 +318,7 @@ CASES = (
 
 
 @pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def raw(tmp_path_factory):
     """A folder of raw folders: `tiny` has five images of each of four classes, and wrong lists."""
     folder = tmp_path_factory.mktemp("raw")
     images = write_pictures(folder / "tiny", 5)
@@ -333,9 +332,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("text", "said"), CASES, ids=[said for _, said in CASES])
-def test_refusals(
-    text: str, said: str, raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusals(text, said, raw, tmp_path, monkeypatch):
     if "timm:" in text:
         pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
     spec, steps = spec_in(tmp_path, text), list[str]()
@@ -346,9 +343,9 @@ def test_refusals(
     assert not (tmp_path / "r").exists()
 
 
-def test_a_package_is_missing(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_is_missing(raw, tmp_path, monkeypatch):
 
-    def require(module: str) -> None:
+    def require(module):
         raise MissingPackageError(f"the package {module!r} is not installed")
 
     monkeypatch.setattr("builders.release.preflight.require", require)
@@ -358,7 +355,7 @@ def test_a_package_is_missing(raw: Path, tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "r").exists()
 
 
-def test_a_raw_folder_is_asked_for(tmp_path: Path) -> None:
+def test_a_raw_folder_is_asked_for(tmp_path):
     with pytest.raises(FSLBenchError, match="tiny is read from a raw folder, and none is given"):
         build_release(spec_in(tmp_path, _tiny()), tmp_path / "r")
 
@@ -367,7 +364,7 @@ def test_a_raw_folder_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """Images of six classes, with lists of groups, superclasses and texts."""
     images = write_pictures(tmp_path / "My Birds", 6, classes=6)
     paths = sorted(p.relative_to(images).as_posix() for p in images.rglob("*.??g"))
@@ -380,11 +377,11 @@ def folder(tmp_path: Path) -> Path:
     return images
 
 
-def _run(*arguments: object) -> Result:
+def _run(*arguments):
     return CliRunner().invoke(main, [*map(str, arguments)])
 
 
-def _filled(text: str) -> str:
+def _filled(text):
     """Fill in what only the owner knows, and take small protocols and no network."""
     text = text.replace('description = ""', 'description = "Birds."')
     for key in ("title", "homepage", "licence", "citation"):
@@ -394,7 +391,7 @@ def _filled(text: str) -> str:
     return "\n".join(line for line in lines if not line.startswith(("features", "heads"))) + "\n"
 
 
-def test_from_a_folder_to_a_release(folder: Path, tmp_path: Path) -> None:
+def test_from_a_folder_to_a_release(folder, tmp_path):
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     spec = tmp_path / "birds.toml"
     assert _run("init", folder, "-o", spec).exit_code == 0
@@ -418,7 +415,7 @@ def test_from_a_folder_to_a_release(folder: Path, tmp_path: Path) -> None:
     assert suites == {"open", "closed", "pooled", "grouped"}
 
 
-def test_attributes_are_words_of_own_texts(folder: Path, tmp_path: Path) -> None:
+def test_attributes_are_words_of_own_texts(folder, tmp_path):
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     spec, out = tmp_path / "birds.toml", tmp_path / "titles.parquet"
     _run("init", folder, "-o", spec)
@@ -435,7 +432,7 @@ def test_attributes_are_words_of_own_texts(folder: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("images", "protocols"), [(6, '["5w1s1q"]'), (9, '["5w1s"]'), (26, '["5w1s", "5w5s"]')]
 )
-def test_it_asks_for_what_the_images_allow(tmp_path: Path, images: int, protocols: str) -> None:
+def test_it_asks_for_what_the_images_allow(tmp_path, images, protocols):
     """A number of queries is chosen only where three tasks of two queries can be drawn."""
     raw = write_pictures(tmp_path / "a b" / "birds", images, classes=6)
     text = first_spec(raw)
@@ -446,12 +443,12 @@ def test_it_asks_for_what_the_images_allow(tmp_path: Path, images: int, protocol
     assert options <= {option for parameter in release.params for option in parameter.opts}
 
 
-def test_one_class_is_no_data_set(tmp_path: Path) -> None:
+def test_one_class_is_no_data_set(tmp_path):
     with pytest.raises(SourceError, match="one class gives no tasks"):
         first_spec(write_pictures(tmp_path / "birds", 9, classes=1))
 
 
-def test_what_cannot_be_published_is_said_before_work(folder: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_published_is_said_before_work(folder, tmp_path):
     spec = tmp_path / "birds.toml"
     _run("init", folder, "-o", spec)
     (tmp_path / "none").mkdir()

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +27,7 @@ from builders.release.writer import ReleaseWriter
 from builders.sources.image_set import About
 from fslbench_data.cli import main as client
 from fslbench_data.release.folder import read_manifest
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.render.card import dataset_card
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
@@ -36,10 +35,10 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `bui
 Edit = Callable[[pa.Table], pa.Table]
 
 
-def _set(name: str, at: Any, value: Any) -> Edit:
+def _set(name, at, value):
     """Put a value, or what a function makes of all values (T, n), into a column of lists."""
 
-    def edit(table: pa.Table) -> pa.Table:
+    def edit(table):
         field = table.schema.field(name)
         flat = table.column(name).combine_chunks().flatten().to_numpy()
         values = flat.reshape(len(table), -1).copy()
@@ -50,9 +49,9 @@ def _set(name: str, at: Any, value: Any) -> Edit:
     return edit
 
 
-def _all(name: str, values: list[Any]) -> Edit:
+def _all(name, values):
 
-    def edit(table: pa.Table) -> pa.Table:
+    def edit(table):
         field = table.schema.field(name)
         at = table.column_names.index(name)
         return table.set_column(at, field, pa.array(values, field.type))
@@ -65,11 +64,11 @@ CLASSES = "classes/cub.parquet"
 
 
 @pytest.fixture
-def folder(built: Path, tmp_path: Path) -> Path:
+def folder(built, tmp_path):
     return Path(shutil.copytree(built, tmp_path / "release"))
 
 
-def _of_7_dimensions(table: pa.Table) -> pa.Table:
+def _of_7_dimensions(table):
     values = pa.array(np.zeros(len(table) * 7), pa.float16())
     lists = pa.FixedSizeListArray.from_arrays(values, 7)
     return pa.table({"image_id": table.column("image_id"), "feature": lists})
@@ -108,9 +107,7 @@ STEPS = "features/net-pca4/birds-00000-of-00004.parquet"
         (STEPS, _set("feature", (3, 0), 8.0), "not -127 to 127 steps of 0.0625"),
     ],
 )
-def test_forged_with_their_digests(
-    built: Path, sharded: Release, tmp_path: Path, path: str, edit: Edit, what: str
-) -> None:
+def test_forged_with_their_digests(built, sharded, tmp_path, path, edit, what):
     whole = sharded.files.where if path.startswith("features") else built
     folder = Path(shutil.copytree(whole, tmp_path / "release"))
     rewrite(folder, path, edit)
@@ -119,7 +116,7 @@ def test_forged_with_their_digests(
     assert any(p.path == where and what in p.what for p in problems), problems
 
 
-def test_files_that_are_not_what_the_manifest_says(folder: Path) -> None:
+def test_files_that_are_not_what_the_manifest_says(folder):
     (folder / CLASSES).unlink()
     data = bytearray((folder / OPEN).read_bytes())
     data[len(data) // 2] ^= 1
@@ -139,7 +136,7 @@ def test_files_that_are_not_what_the_manifest_says(folder: Path) -> None:
         assert line in run.output
 
 
-def test_a_card_is_that_of_its_version(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_card_is_that_of_its_version(folder, monkeypatch):
     release, card = load_release(folder), folder / CARD_FILE
     published = dataset_card(release.manifest, release, "lab/cats")
     card.write_text(published)
@@ -164,14 +161,14 @@ def test_a_card_is_that_of_its_version(folder: Path, monkeypatch: pytest.MonkeyP
         (CLOSED, {"tasks": 10**9}, "it has 40 tasks, its provenance says 1000000000"),
     ],
 )
-def test_untrue_provenance(folder: Path, path: str, change: dict[str, Any], what: str) -> None:
+def test_untrue_provenance(folder, path, change, what):
     (entry,) = (t for t in read_manifest(folder)[1].tables if t.path == path)
     change_entry(folder, path, provenance={**entry.provenance, **change})
     (problem,) = (p for p in verify(folder).problems if p.path != CARD_FILE)
     assert what in problem.what
 
 
-def test_images_that_cannot_be(tmp_path: Path) -> None:
+def test_images_that_cannot_be(tmp_path):
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
     folder = tmp_path / "release"
     build_release(spec_in(tmp_path, f'{HEAD}[[dataset]]\nname = "digits"\n'), folder)
@@ -186,7 +183,7 @@ def test_images_that_cannot_be(tmp_path: Path) -> None:
         assert any(what in p.what for p in verify(folder).problems)
 
 
-def test_shards_of_other_provenance_or_without_a_scale(sharded: Release, tmp_path: Path) -> None:
+def test_shards_of_other_provenance_or_without_a_scale(sharded, tmp_path):
     folder = Path(shutil.copytree(sharded.files.where, tmp_path / "release"))
     for path, provenance, what in (
         (SHARD.format(2), {"backbone": "other"}, "another provenance than the first of its shards"),
@@ -213,7 +210,7 @@ protocols = ["2w1s1q"]
 
 
 @pytest.fixture
-def raw(tmp_path: Path) -> Path:
+def raw(tmp_path):
     """Pictures of three classes, with a list of their kinds."""
     tiny = write_pictures(tmp_path / "raw/tiny", 4, classes=3)
     names = sorted(path.name for path in tiny.iterdir())
@@ -223,19 +220,17 @@ def raw(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> ReleaseSpec:
+def spec(tmp_path):
     return spec_in(tmp_path, SPEC)
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, raw: Path, spec: ReleaseSpec) -> Path:
+def tiny(tmp_path, raw, spec):
     build_release(spec, tmp_path / "r", raw=raw)
     return tmp_path / "r"
 
 
-def test_a_release_gives_the_superclass_of_each_class(
-    tiny: Path, raw: Path, tmp_path: Path
-) -> None:
+def test_a_release_gives_the_superclass_of_each_class(tiny, raw, tmp_path):
     """A new major version, if it gave none before."""
     assert load_release(tiny).superclasses("tiny") == tuple(KINDS)
     page = (tiny / CARD_FILE).read_text()
@@ -247,7 +242,7 @@ def test_a_release_gives_the_superclass_of_each_class(
     assert [change.where for change in changes if change.level == "major"] == [TINY_CLASSES]
 
 
-def test_superclasses_that_are_not_one_for_each_class(tmp_path: Path) -> None:
+def test_superclasses_that_are_not_one_for_each_class(tmp_path):
     writer, about = ReleaseWriter(tmp_path / "r", "small", "1.0.0", "x"), About("t", "h", "l", "c")
     for wrong in (["animal"], ["animal", ""]):
         with pytest.raises(SpecError, match="classes need one superclass each"):
@@ -263,7 +258,7 @@ def test_superclasses_that_are_not_one_for_each_class(tmp_path: Path) -> None:
         (pa.array(["a", "b", "c"]), "has 3 superclasses"),
     ],
 )
-def test_forged_superclasses(tiny: Path, column: Any, what: str) -> None:
+def test_forged_superclasses(tiny, column, what):
     rewrite(tiny, TINY_CLASSES, lambda table: table.set_column(4, "superclass", column))
     assert "superclass" in " ".join(problem.what for problem in verify(tiny).problems)
     if what:
@@ -271,7 +266,7 @@ def test_forged_superclasses(tiny: Path, column: Any, what: str) -> None:
             load_release(tiny).superclasses("tiny")
 
 
-def test_the_catalogue_gives_them(tmp_path: Path) -> None:
+def test_the_catalogue_gives_them(tmp_path):
     named = [f'[[dataset]]\nname = "{n}"\nsource = "catalogue"\n' for n in ("omniglot", "cub")]
     build_release(spec_in(tmp_path, HEAD + "".join(named)), tmp_path / "r")
     release = load_release(tmp_path / "r")
@@ -279,7 +274,7 @@ def test_the_catalogue_gives_them(tmp_path: Path) -> None:
     assert release.superclasses("cub") is None
 
 
-def test_a_list_that_changed(tiny: Path, raw: Path, spec: ReleaseSpec, tmp_path: Path) -> None:
+def test_a_list_that_changed(tiny, raw, spec, tmp_path):
     assert verify(tiny, raw=raw, spec=spec).problems == ()
     listed = raw / "tiny/kinds.csv"
     listed.write_text(listed.read_text().replace("plant", "tree"))
@@ -290,7 +285,7 @@ def test_a_list_that_changed(tiny: Path, raw: Path, spec: ReleaseSpec, tmp_path:
     assert run.output == "tiny: 3 classes of 4 to 4 images, 12 images, 2 superclasses\n"
 
 
-def test_a_build_keeps_to_its_superclasses(tmp_path: Path, raw: Path, spec: ReleaseSpec) -> None:
+def test_a_build_keeps_to_its_superclasses(tmp_path, raw, spec):
     at_tasks = stopping(lambda step: step.startswith("tiny/open"))
     with pytest.raises(Stop):
         build_release(spec, tmp_path / "r", raw=raw, progress=at_tasks)
@@ -305,7 +300,7 @@ def test_a_build_keeps_to_its_superclasses(tmp_path: Path, raw: Path, spec: Rele
     assert load_release(tmp_path / "r").superclasses("tiny") == tuple(KINDS)
 
 
-def test_sql_has_superclasses_of_the_data_sets_that_have_them() -> None:
+def test_sql_has_superclasses_of_the_data_sets_that_have_them():
     query = (
         "SELECT dataset, count(DISTINCT superclass), count(superclass), count(*) FROM classes "
         "WHERE dataset IN ('cub', 'omniglot') GROUP BY ALL ORDER BY ALL"
@@ -320,7 +315,7 @@ def test_sql_has_superclasses_of_the_data_sets_that_have_them() -> None:
 SpecOf = Callable[..., ReleaseSpec]
 
 
-def test_task_sets_made_with_attributes(tmp_path: Path) -> None:
+def test_task_sets_made_with_attributes(tmp_path):
     for folder, tasks in (("a", 15), ("b", 20)):
         write_biased(tmp_path / folder, ["random_words", "biased_words"], biased_words=tasks)
     found = diff(load_release(tmp_path / "a"), load_release(tmp_path / "b"))
@@ -328,7 +323,7 @@ def test_task_sets_made_with_attributes(tmp_path: Path) -> None:
     assert change.what.endswith("15 tasks became 20, of which the first 15 are equal")
 
 
-def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_of: SpecOf) -> None:
+def test_additions_removals_and_texts(built, tmp_path, spec_of):
     dtd = '[[dataset]]\nname = "dtd"\nsource = "catalogue"\nsuites = ["open"]\n'
     build_release(spec_of(tmp_path, "1.1.0", more=dtd), tmp_path / "more")
     old, new = load_release(built), load_release(tmp_path / "more")
@@ -349,9 +344,7 @@ def test_additions_removals_and_texts(built: Path, tmp_path: Path, spec_of: Spec
         assert ("which is enough" in run.output) == (code == 0)
 
 
-def _features(
-    folder: Path, shard: int, patch: pytest.MonkeyPatch, change: float = 0, **provenance: object
-) -> Release:
+def _features(folder, shard, patch, change=0, **provenance):
     patch.setattr("benchmark_spec.manifest.SHARD_IMAGES", shard)
     writer = ReleaseWriter(folder, "small", "1.0.0", "x")
     writer.add_dataset("one", About("t", "h", "l", "c"), ["a", "b"], [12, 8])
@@ -363,7 +356,7 @@ def _features(
     return load_release(folder)
 
 
-def test_features_in_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_in_shards(tmp_path, monkeypatch):
     old = _features(tmp_path / "old", 8, monkeypatch)
     last, first = (f"features/net/one-0000{i}-of-00003.parquet" for i in (2, 0))
     one = "features/net/one-00000-of-00001.parquet"
@@ -381,7 +374,7 @@ def test_features_in_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert [(c.level, c.where, c.what) for c in gone] == [("major", first, "gone: 20 rows")]
 
 
-def test_pictures_that_changed_are_named(tmp_path: Path) -> None:
+def test_pictures_that_changed_are_named(tmp_path):
     write_pictures(tmp_path / "raw/tiny", 3)
     tiny = DatasetSpec("tiny", source="image_folder", folder="tiny", options=ABOUT)
     spec = ReleaseSpec("small", "1.0.0", "x", (tiny,))
@@ -396,7 +389,7 @@ def test_pictures_that_changed_are_named(tmp_path: Path) -> None:
     assert change.what == f"other content: 12 rows became 12 rows; changed or gone: {path}"
 
 
-def test_what_was_made_otherwise_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_made_otherwise_is_said(tmp_path, monkeypatch):
     """Who builds again with other batches has the same data, and reads what differs."""
     packages = {"torch": "1", "x": "1"}
     old = _features(tmp_path / "old", 99, monkeypatch, batch=32, packages=packages)
@@ -411,7 +404,7 @@ def test_what_was_made_otherwise_is_said(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("shard", [8, 99])
-def test_scales_are_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int) -> None:
+def test_scales_are_content(tmp_path, monkeypatch, shard):
     old = _features(tmp_path / "old", 8, monkeypatch, scale=0.5)
     new = _features(tmp_path / "new", shard, monkeypatch, scale=0.25)
     found = diff(old, new)

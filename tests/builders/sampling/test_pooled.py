@@ -2,7 +2,6 @@
 
 from itertools import combinations
 from math import ceil, sqrt
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +36,7 @@ GROUPED_SIZES = [5, 6, 5, 6]
 {16} {17,18} {19} {20} {21}."""
 
 
-def taken(stream: Stream, n: int, count: int) -> list[int]:
+def taken(stream, n, count):
     """`count` distinct numbers below n, one word at a time."""
     left, chosen = list(range(n)), []
     for _ in range(count):
@@ -48,13 +47,7 @@ def taken(stream: Stream, n: int, count: int) -> list[int]:
     return chosen
 
 
-def plain(
-    units: list[list[list[int]]],
-    protocol: Protocol,
-    tasks: int,
-    key: tuple[str | int, ...],
-    grouped: bool,
-) -> list[list[tuple[int, list[int]]]]:
+def plain(units, protocol, tasks, key, grouped):
     """Classes and images of each task; `units` are lists of image ids, of each class."""
     classes, images = Stream(*key, "classes"), Stream(*key, "images")
     which = Stream(*key, "groups") if grouped else images
@@ -70,7 +63,7 @@ def plain(
     return made
 
 
-def as_lists(drawn: DrawnTasks, sizes: list[int]) -> list[list[tuple[int, list[int]]]]:
+def as_lists(drawn, sizes):
     first = np.cumsum([0, *sizes[:-1]])
     both = np.concatenate([drawn.support, drawn.query], axis=2)
     return [
@@ -88,16 +81,14 @@ def as_lists(drawn: DrawnTasks, sizes: list[int]) -> list[list[tuple[int, list[i
     st.integers(0, 1000),
     st.booleans(),
 )
-def test_it_is_a_plain_loop(
-    sizes: list[int], way: int, shot: int, query: int, seed: int, in_groups: bool
-) -> None:
+def test_it_is_a_plain_loop(sizes, way, shot, query, seed, in_groups):
     protocol, n = Protocol(way, shot, query), sum(sizes)
     class_of = np.repeat(np.arange(len(sizes)), sizes)
     groups = np.full(n, -1)
     if in_groups:  # up to three groups a class, and images without one
         rng = np.random.default_rng(seed)
         groups = np.where(rng.random(n) < 0.6, 3 * class_of + rng.integers(0, 3, n), -1)
-    units: list[list[list[int]]] = [[] for _ in sizes]
+    units = [[] for _ in sizes]
     for image in range(n):
         mates = np.flatnonzero(groups == groups[image]).tolist() if groups[image] >= 0 else [image]
         if mates[0] == image:
@@ -115,7 +106,7 @@ def test_it_is_a_plain_loop(
     assert not pool.cut
 
 
-def test_a_class_needs_one_unit_more_than_a_task_takes() -> None:
+def test_a_class_needs_one_unit_more_than_a_task_takes():
     protocol = Protocol(2, 1, 2)
     drawn, pool = draw_pooled([3, 4, 9, 4], protocol, dataset="x", seed=0, tasks=200)
     assert set(drawn.class_ids.reshape(-1).tolist()) == {1, 2, 3}
@@ -128,7 +119,7 @@ def test_a_class_needs_one_unit_more_than_a_task_takes() -> None:
         draw_pooled([4, 4], protocol, dataset="x", seed=0, groups=groups)
 
 
-def test_what_its_provenance_says() -> None:
+def test_what_its_provenance_says():
     name = TaskSetName.parse("pooled-3w1s2q")
     always = {"suite": "pooled", "sampler_version": 1, "generator": "Philox", "seed": 2}
     _, how = draw_task_set("x", name, GROUPED_SIZES, seed=2, tasks=7, groups=GROUPED)
@@ -148,11 +139,11 @@ def test_what_its_provenance_says() -> None:
 
 
 @pytest.fixture(scope="module", params=["closed", "images", "groups"])
-def units_of_tasks(request: pytest.FixtureRequest) -> UnitsOfTasks:
+def units_of_tasks(request):
     """Many tasks of 2 classes, and the number within its class of each image's unit."""
     groups = GROUPED if request.param == "groups" else None
     sizes = GROUPED_SIZES if request.param == "groups" else [5, 5, 5, 5]
-    how: dict[str, Any] = {"dataset": "chi", "seed": 5, "tasks": TASKS}
+    how = {"dataset": "chi", "seed": 5, "tasks": TASKS}
     if request.param == "closed":
         drawn = draw_closed(sizes, Protocol(2, 1, 2), **how)
         return drawn, np.concatenate([drawn.support, drawn.query], axis=2).astype(np.int64)
@@ -164,7 +155,7 @@ def units_of_tasks(request: pytest.FixtureRequest) -> UnitsOfTasks:
     return drawn, number[first + np.concatenate([drawn.support, drawn.query], axis=2)]
 
 
-def test_every_set_of_classes_is_equally_likely(units_of_tasks: UnitsOfTasks) -> None:
+def test_every_set_of_classes_is_equally_likely(units_of_tasks):
     drawn, _ = units_of_tasks
     eligible = sorted(set(drawn.class_ids.reshape(-1).tolist()))
     assert eligible in ([0, 1, 2, 3], [1, 2, 3])  # class 0 has 3 groups
@@ -173,7 +164,7 @@ def test_every_set_of_classes_is_equally_likely(units_of_tasks: UnitsOfTasks) ->
     assert chisquare(np.bincount(found, minlength=len(pairs))).pvalue > THRESHOLD
 
 
-def test_every_set_of_units_is_equally_likely_in_every_role(units_of_tasks: UnitsOfTasks) -> None:
+def test_every_set_of_units_is_equally_likely_in_every_role(units_of_tasks):
     drawn, units = units_of_tasks
     for c, size in ((1, 5), (2, 5 if 0 in drawn.class_ids else 4)):
         of_class = units[drawn.class_ids == c]
@@ -188,7 +179,7 @@ def test_every_set_of_units_is_equally_likely_in_every_role(units_of_tasks: Unit
         assert chisquare(counts).pvalue > THRESHOLD
 
 
-def test_every_image_of_a_group_is_equally_likely() -> None:
+def test_every_image_of_a_group_is_equally_likely():
     sizes, groups = [9, 9, 9], np.repeat([0, 0, 0, 1, 2, 3, 3, 4, 5], 3).reshape(9, 3)
     by_class = (groups.T + 10 * np.arange(3)[:, None]).reshape(-1)
     drawn, _ = draw_pooled(
@@ -206,7 +197,7 @@ def test_every_image_of_a_group_is_equally_likely() -> None:
 # ---- how many tasks, and the pool ---------------------------------------------------------------
 
 
-def test_the_number_of_tasks_by_hand() -> None:
+def test_the_number_of_tasks_by_hand():
     # 15 classes of 100, m = 10: 40 · 1.1² · √3000 = 2650.98; 80 · 1500 / 50 = 2400
     assert number_of_tasks(np.full(15, 100), Protocol(5, 5, 5)) == 2651
     # m = 2: 40 · (99/98)² · √3000 = 2235.8; 80 · 1500 / 10 = 12000, more than 4000
@@ -220,7 +211,7 @@ def test_the_number_of_tasks_by_hand() -> None:
     assert len(drawn) == 1920
 
 
-def test_only_a_large_data_set_is_cut() -> None:
+def test_only_a_large_data_set_is_cut():
     whole = Pool.of([1000] * 10, dataset="x", seed=0)
     assert not whole.cut
     assert whole.sizes.tolist() == [1000] * 10
@@ -240,7 +231,7 @@ def test_only_a_large_data_set_is_cut() -> None:
     assert used.tolist() == pool.images.tolist()  # and of none other
 
 
-def test_data_set_and_seed_decide_which_images_are_kept_and_the_protocol_does_not() -> None:
+def test_data_set_and_seed_decide_which_images_are_kept_and_the_protocol_does_not():
     sizes = [LARGE, 300]
     pools = [Pool.of(sizes, dataset=d, seed=s) for d, s in (("a", 0), ("b", 0), ("a", 1))]
     assert len({tuple(pool.images.tolist()) for pool in pools}) == 3
@@ -250,7 +241,7 @@ def test_data_set_and_seed_decide_which_images_are_kept_and_the_protocol_does_no
 
 
 @pytest.mark.slow
-def test_every_image_is_kept_equally_often() -> None:
+def test_every_image_is_kept_equally_often():
     seeds = 300
     kept = [_sample(np.array([150]), Stream("chi", seed)) for seed in range(seeds)]
     counts = np.sum(kept, axis=0)
@@ -261,7 +252,7 @@ def test_every_image_is_kept_equally_often() -> None:
     assert chi2.sf(statistic, 149) > THRESHOLD
 
 
-def test_groups_are_kept_whole() -> None:
+def test_groups_are_kept_whole():
     groups = np.repeat(np.arange(LARGE + 1), 2)  # of two images each; 5001 and 5000 groups a class
     pool = Pool.of([10_002, 10_000], dataset="x", seed=0, groups=groups)
     assert pool.cut
@@ -276,7 +267,7 @@ def test_groups_are_kept_whole() -> None:
             Pool.of([2, 2], dataset="x", seed=0, groups=np.array(wrong))
 
 
-def test_images_of_one_group_in_a_task_are_found() -> None:
+def test_images_of_one_group_in_a_task_are_found():
     name = TaskSetName.parse("pooled-3w1s2q")
     table, _ = draw_task_set("x", name, GROUPED_SIZES, seed=3, tasks=50, groups=GROUPED)
     assert not list(task_problems(table, name, np.array(GROUPED_SIZES), GROUPED))

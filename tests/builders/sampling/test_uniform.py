@@ -5,7 +5,6 @@ import json
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations, count
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
 from builders.sampling import draw_again, draw_published, draw_task_set
 from builders.sampling.balanced import draw_balanced, draw_grouped, most_tasks, one_of_each
-from fslbench_data.release.release import Release
 from fslbench_data.tasks.draw import draw_closed, draw_open, exhaust
 
 THRESHOLD = 1e-3
@@ -28,7 +26,7 @@ THRESHOLD = 1e-3
 fixed, so it fails always or never; about 20 such tests make a false alarm 2 % likely, once."""
 
 
-def plain_open(sizes: list[int], protocol: Protocol, key: tuple[str | int, ...]) -> list[list[int]]:
+def plain_open(sizes, protocol, key):
     """Classes of Algorithm 2, one task and one word at a time."""
     words = iter(Stream(*key, "classes").words(100_000).tolist())
     left, tasks = list(sizes), []
@@ -54,7 +52,7 @@ def plain_open(sizes: list[int], protocol: Protocol, key: tuple[str | int, ...])
     st.integers(1, 3),
     st.integers(0, 1000),
 )
-def test_open_is_algorithm_2(sizes: list[int], way: int, shot: int, query: int, seed: int) -> None:
+def test_open_is_algorithm_2(sizes, way, shot, query, seed):
     protocol = Protocol(way, shot, query)
     if sum(n >= protocol.per_class for n in sizes) < way:
         with pytest.raises(SamplingError, match=r"of \d+ classes"):
@@ -73,7 +71,7 @@ def test_open_is_algorithm_2(sizes: list[int], way: int, shot: int, query: int, 
 
 
 @pytest.mark.parametrize("suite", ["open", "closed", "pooled", "pooled of groups", "grouped"])
-def test_the_first_tasks_of_a_set_are_a_set(suite: str) -> None:
+def test_the_first_tasks_of_a_set_are_a_set(suite):
     groups = np.arange(2400) // 2 if "group" in suite else None
     name, sizes = TaskSetName(suite.split()[0], Protocol(5, 5, 5)), [100, 140] * 10
     whole, _ = draw_task_set("x", name, sizes, seed=3, tasks=20, groups=groups)
@@ -83,7 +81,7 @@ def test_the_first_tasks_of_a_set_are_a_set(suite: str) -> None:
         assert draw_again("x", name, sizes, how, m, groups) == part
 
 
-def test_classes_too_small_are_never_drawn_and_never_needed() -> None:
+def test_classes_too_small_are_never_drawn_and_never_needed():
     sizes = [1, 20, 20, 0, 20]
     for drawn in (
         draw_open(sizes, Protocol(3, 1, 1), dataset="x", seed=0),
@@ -93,20 +91,20 @@ def test_classes_too_small_are_never_drawn_and_never_needed() -> None:
 
 
 @pytest.mark.parametrize("sizes", [[7.9] * 6, [2**62] * 6, [2**63] * 6, [-1] * 6, [[9] * 6]])
-def test_sizes_that_are_none(sizes: list[int]) -> None:
+def test_sizes_that_are_none(sizes):
     for draw in (draw_open, draw_published):
         options = {"seed": 0} if draw is draw_open else {}
         with pytest.raises(SamplingError, match="non-negative integer"):
-            draw(sizes, Protocol(2, 1, 1), dataset="x", **options)  # type: ignore[operator]
+            draw(sizes, Protocol(2, 1, 1), dataset="x", **options)
 
 
-def test_a_numpy_seed_is_a_seed() -> None:
+def test_a_numpy_seed_is_a_seed():
     name = TaskSetName.parse("open-2w1s1q")
-    tables = [draw_task_set("x", name, [9] * 4, seed=seed)[0] for seed in (3, np.int64(3))]  # type: ignore[arg-type]
+    tables = [draw_task_set("x", name, [9] * 4, seed=seed)[0] for seed in (3, np.int64(3))]
     assert tables[0] == tables[1]
 
 
-def test_settings_that_no_task_fits() -> None:
+def test_settings_that_no_task_fits():
     with pytest.raises(SamplingError, match="2 of 5 classes have at least 21 images"):
         draw_open([20, 20, 20, 21, 40], Protocol(3, 20, 1), dataset="x", seed=0)
     for name, how, said in (
@@ -125,7 +123,7 @@ def test_settings_that_no_task_fits() -> None:
             draw_balanced([9] * 5, Protocol(2, 1, 2), dataset="x", seed=0, tasks=tasks)
 
 
-def test_every_order_of_the_queries_is_equally_likely() -> None:
+def test_every_order_of_the_queries_is_equally_likely():
     name = TaskSetName.parse("closed-2w1s2q")
     table, _ = draw_task_set("chi", name, [9] * 5, tasks=6000)
     arrangements = Counter(map(tuple, table.column("query_label").to_pylist()))
@@ -138,7 +136,7 @@ LARGE = ("quickdraw", "mscoco")
 
 @pytest.mark.parametrize("protocol", PUBLISHED_PROTOCOLS[1:], ids=str)
 @pytest.mark.parametrize("dataset", [name for name in catalogue() if name not in LARGE])
-def test_open_is_within_the_spread_of_other_seeds(dataset: str, protocol: Protocol) -> None:
+def test_open_is_within_the_spread_of_other_seeds(dataset, protocol):
     """Of twenty; studies/checks/open_task_numbers.py has a hundred, of the large ones too."""
     numbers_of_tasks = check_module("open_task_numbers").numbers_of_tasks
     drawn, spread, most = numbers_of_tasks(dataset, protocol, 20)
@@ -162,18 +160,18 @@ PUBLISHED_TASKS = {
 }
 
 
-def _sha(array: object) -> str:
+def _sha(array):
     return hashlib.sha256(np.ascontiguousarray(array, "<i4").tobytes()).hexdigest()
 
 
-def test_the_embedded_sets_have_the_published_number_of_tasks(embedded: Release) -> None:
+def test_the_embedded_sets_have_the_published_number_of_tasks(embedded):
     for dataset, numbers in PUBLISHED_TASKS.items():
         sets = [f"published-{protocol}" for protocol in PUBLISHED_PROTOCOLS]
         found = [embedded.task_set_info(dataset, name).n_tasks for name in sets]
         assert tuple(found) == numbers
 
 
-def test_the_embedded_sets_are_the_published_sequences(shared: Path, embedded: Release) -> None:
+def test_the_embedded_sets_are_the_published_sequences(shared, embedded):
     """From the frozen tables alone: classes, support and queries in the order of the draw."""
     sequences = json.loads((shared / "design/published_sequences.json").read_text())
     assert len(sequences) == 4
@@ -192,7 +190,7 @@ def test_the_embedded_sets_are_the_published_sequences(shared: Path, embedded: R
             assert _sha(query - first) == expected["query"]
 
 
-def test_it_is_algorithm_2_written_with_choice() -> None:
+def test_it_is_algorithm_2_written_with_choice():
     """The literal algorithm, with lists and RandomState.choice, on classes that run out."""
     sizes, protocol = [7, 12, 30, 9, 11, 8], Protocol(3, 2, 1)
     generator = np.random.RandomState(0)
@@ -220,7 +218,7 @@ def test_it_is_algorithm_2_written_with_choice() -> None:
 SEEDS = 10_000
 
 
-def counted_down(sizes: list[int], protocol: Protocol) -> int:
+def counted_down(sizes, protocol):
     """T by trying every number from above: a class gives a task at most one of its uses."""
     uses = [n // protocol.per_class for n in sizes]
     return next(
@@ -228,20 +226,18 @@ def counted_down(sizes: list[int], protocol: Protocol) -> int:
     )
 
 
-def plain_balanced(
-    sizes: list[int], protocol: Protocol, tasks: int, key: tuple[str | int, ...]
-) -> tuple[list[int], list[list[int]]]:
+def plain_balanced(sizes, protocol, tasks, key):
     """Uses and class sequence, one task and one word at a time, in Python's whole numbers."""
-    streams: dict[str, Stream] = {}
+    streams = {}
 
-    def below(name: str, n: int) -> int:
+    def below(name, n):
         stream = streams.setdefault(name, Stream(*key, name))
         for word in map(int, (stream.words(1)[0] for _ in count())):
             if word < 2**64 - 2**64 % n:
                 return word % n
         raise AssertionError
 
-    def order(name: str, n: int) -> list[int]:
+    def order(name, n):
         words = streams.setdefault(name, Stream(*key, name)).words(n).tolist()
         assert len(set(words)) == n
         return sorted(range(n), key=lambda i: words[i])
@@ -274,9 +270,7 @@ def plain_balanced(
     st.integers(0, 1000),
     st.none() | st.integers(1, 100),
 )
-def test_it_is_the_plain_loop(
-    sizes: list[int], protocol: Protocol, seed: int, asked: int | None
-) -> None:
+def test_it_is_the_plain_loop(sizes, protocol, seed, asked):
     most = counted_down(sizes, protocol)
     assert most_tasks(sizes, protocol) == most
     if most == 0:
@@ -297,13 +291,13 @@ def test_it_is_the_plain_loop(
 
 
 @pytest.mark.slow
-def test_every_class_set_is_equally_likely_where_sizes_are_equal() -> None:
+def test_every_class_set_is_equally_likely_where_sizes_are_equal():
     pairs = {pair: i for i, pair in enumerate(combinations(range(5), 2))}
     protocol = Protocol(2, 1, 2)
     drawn = [draw_balanced([9] * 5, protocol, dataset="chi", seed=s) for s in range(SEEDS)]
     assert {len(d) for d in drawn} == {7}
     for task in (0, 3, 6):
-        sets = [pairs[tuple(sorted(d.class_ids[task].tolist()))] for d in drawn]  # type: ignore[index]
+        sets = [pairs[tuple(sorted(d.class_ids[task].tolist()))] for d in drawn]
         assert chisquare(np.bincount(sets, minlength=10)).pvalue > THRESHOLD
         first = [int(d.class_ids[task][0]) for d in drawn]
         assert chisquare(np.bincount(first, minlength=5)).pvalue > THRESHOLD
@@ -314,7 +308,7 @@ def test_every_class_set_is_equally_likely_where_sizes_are_equal() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", [0, 5, 9])
-def test_a_class_is_in_a_task_as_often_as_its_share_wherever_the_task_stands(task: int) -> None:
+def test_a_class_is_in_a_task_as_often_as_its_share_wherever_the_task_stands(task):
     """P(class c in task t) = a_c / T; and its label is any of the K."""
     sizes, protocol, tasks = [3, 6, 9, 12, 30, 30], Protocol(3, 1, 2), 10
     can = [1, 2, 3, 4, 10, 10]
@@ -332,7 +326,7 @@ def test_a_class_is_in_a_task_as_often_as_its_share_wherever_the_task_stands(tas
         assert chisquare(label_of[c]).pvalue > THRESHOLD
 
 
-def test_provenance_draws_it_again() -> None:
+def test_provenance_draws_it_again():
     name = TaskSetName.parse("balanced-5w5s5q")
     sizes = lookup("cub").class_sizes
     for tasks in (None, 20):
@@ -343,7 +337,7 @@ def test_provenance_draws_it_again() -> None:
         draw_again("cub", name, sizes, {**how, "sampler_version": 0}, 20)
 
 
-def test_one_image_of_each_group_is_kept() -> None:
+def test_one_image_of_each_group_is_kept():
     groups = np.array([7, -1, 7, 3, -1, 3, 3, 0])
     for seed in range(50):
         kept = one_of_each(groups, Stream("test", seed)).tolist()
@@ -352,7 +346,7 @@ def test_one_image_of_each_group_is_kept() -> None:
 
 
 @pytest.mark.slow
-def test_every_image_of_a_group_is_equally_likely() -> None:
+def test_every_image_of_a_group_is_equally_likely():
     groups = np.array([5, 5, 5, 2, 2, -1])
     kept = [one_of_each(groups, Stream("chi", seed)).tolist() for seed in range(SEEDS)]
     counts = np.bincount([i for k in kept for i in k], minlength=6)
@@ -365,7 +359,7 @@ def test_every_image_of_a_group_is_equally_likely() -> None:
 @given(
     st.lists(st.integers(0, 25), min_size=4, max_size=8), st.integers(1, 40), st.integers(0, 1000)
 )
-def test_grouped_is_algorithm_2_on_one_a_group(sizes: list[int], n_groups: int, seed: int) -> None:
+def test_grouped_is_algorithm_2_on_one_a_group(sizes, n_groups, seed):
     """Whose groups span classes, too."""
     protocol, key = Protocol(3, 2, 1), ("grouped", "x", "3w2s1q", seed)
     groups = np.random.default_rng(seed).integers(-1, n_groups, sum(sizes))
@@ -388,7 +382,7 @@ def test_grouped_is_algorithm_2_on_one_a_group(sizes: list[int], n_groups: int, 
             assert (ours[t, k] == of_class[drawn.class_ids[t, k]][positions[t, k]]).all()
 
 
-def test_what_cannot_be_grouped() -> None:
+def test_what_cannot_be_grouped():
     name = TaskSetName.parse("grouped-2w1s1q")
     with pytest.raises(SamplingError, match="needs the groups"):
         draw_task_set("x", name, [9] * 3)

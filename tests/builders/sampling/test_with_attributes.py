@@ -26,19 +26,16 @@ from builders.release.verify import bias_problems, task_problems
 from builders.sampling import draw_again, draw_task_set
 from builders.sampling.attribute_biased import (
     STEPS,
-    ImageAttributes,
-    Ladder,
     draw_ladder,
     image_attributes,
 )
 from builders.sampling.counterfactual import STEPS as STYLE_STEPS
-from builders.sampling.counterfactual import Versions, draw_counterfactual, versions
+from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.fewstab_code import draw_released
-from fslbench_data.release.release import Release
 
 
-def drawn(attributes: ImageAttributes, protocol: Protocol, **given: object) -> Ladder:
-    return draw_ladder(attributes, protocol, dataset="d", label="x", seed=0, **given)  # type: ignore[arg-type]
+def drawn(attributes, protocol, **given):
+    return draw_ladder(attributes, protocol, dataset="d", label="x", seed=0, **given)
 
 
 @pytest.mark.slow
@@ -49,7 +46,7 @@ def drawn(attributes: ImageAttributes, protocol: Protocol, **given: object) -> L
     st.sampled_from([0.1, 0.3, 0.6]),
     st.booleans(),
 )
-def test_the_laws(seed: int, protocol: Protocol, share: float, reuse: bool) -> None:
+def test_the_laws(seed, protocol, share, reuse):
     table, sizes = random_attributes(seed, share=share)
     for step in STEPS:
         name = TaskSetName(f"{'' if reuse else 'open_'}{step}_x", protocol)
@@ -64,7 +61,7 @@ def test_the_laws(seed: int, protocol: Protocol, share: float, reuse: bool) -> N
         assert not list(bias_problems(tasks, name, table))
 
 
-def literal_scores(images: list[set[str]], chosen: set[str]) -> list[float]:
+def literal_scores(images, chosen):
     """Equations 3 to 6 of the paper, as they stand there."""
     everything = sorted(set().union(*images) - chosen)
     p = {a: sum(a in image for image in images) / len(images) for a in everything}
@@ -72,7 +69,7 @@ def literal_scores(images: list[set[str]], chosen: set[str]) -> list[float]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_queries_are_those_with_the_lowest_scores(seed: int) -> None:
+def test_queries_are_those_with_the_lowest_scores(seed):
     protocol = Protocol(3, 2, 3)
     table, sizes = random_attributes(seed, 5, 30)
     attributes = image_attributes(table, sizes)
@@ -96,7 +93,7 @@ def test_queries_are_those_with_the_lowest_scores(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_equal_chances() -> None:
+def test_equal_chances():
     """Classes and attributes of tasks without a conflict are uniform."""
     rows = [["a"], ["a"], ["b"], ["b"], []] * 8
     table = pa.table({"image_id": pa.array(range(120), pa.int32()), "attributes": rows * 3})
@@ -110,7 +107,7 @@ def test_equal_chances() -> None:
     assert abs(support[0] - 6000 / 32) < 5 * np.sqrt(6000 / 32)
 
 
-def test_what_cannot_be_drawn() -> None:
+def test_what_cannot_be_drawn():
     attributes = image_attributes(*random_attributes(0))
     with pytest.raises(SamplingError, match="cannot draw 0 tasks"):
         drawn(attributes, Protocol(2, 1, 1), tasks=0)
@@ -131,11 +128,11 @@ def test_what_cannot_be_drawn() -> None:
 PROTOCOL = Protocol(3, 2, 3)
 
 
-def released(attributes: ImageAttributes, tasks: int = 60, seed: int = 0) -> Ladder:
+def released(attributes, tasks=60, seed=0):
     return draw_released(attributes, PROTOCOL, dataset="d", label="x", seed=seed, tasks=tasks)
 
 
-def test_what_the_released_code_promises() -> None:
+def test_what_the_released_code_promises():
     """A class fits its attribute, and that of another class of the task, though few fit any."""
     attributes = image_attributes(*random_attributes(0, share=0.03))
     found = released(attributes)
@@ -149,7 +146,7 @@ def test_what_the_released_code_promises() -> None:
     np.testing.assert_array_equal(*ids)
 
 
-def test_queries_have_the_lowest_scores_of_the_released_code() -> None:
+def test_queries_have_the_lowest_scores_of_the_released_code():
     """Σ log(p [has] + 1e-10), written as that code has it, over all candidates of a class."""
     attributes = image_attributes(*random_attributes(3))
     found = released(attributes, 30)
@@ -178,13 +175,13 @@ def test_queries_have_the_lowest_scores_of_the_released_code() -> None:
             assert set(better) <= set(query[k])
 
 
-def _of_words(rows: list[list[str]]) -> pa.Table:
+def _of_words(rows):
     lists = pa.array(rows, pa.list_(pa.string()))
     return pa.table({"image_id": pa.array(range(len(rows)), pa.int32()), "attributes": lists})
 
 
 @pytest.mark.slow
-def test_less_is_asked_for_after_five_misses() -> None:
+def test_less_is_asked_for_after_five_misses():
     """Of one class 16 images can be inter-class queries, where 20 are needed."""
     few = [["a"]] * 8 + [["b"]] * 8 + [["c"]] * 8 + [[]] * 20
     many = [["a"]] * 15 + [["b"]] * 15 + [["c"]] * 15
@@ -195,7 +192,7 @@ def test_less_is_asked_for_after_five_misses() -> None:
 
 
 @pytest.mark.slow
-def test_another_attribute_is_allowed_after_five_misses() -> None:
+def test_another_attribute_is_allowed_after_five_misses():
     """Of one class 4 images have an attribute alone, where 5 are needed."""
     pairs = [["a", "b"]] * 6 + [["b", "c"]] * 6 + [["a", "c"]] * 6
     few = [["a"]] * 4 + [["b"]] * 4 + [["c"]] * 4 + pairs
@@ -212,7 +209,7 @@ def test_another_attribute_is_allowed_after_five_misses() -> None:
 
 
 @pytest.mark.slow
-def test_what_the_released_code_cannot_draw() -> None:
+def test_what_the_released_code_cannot_draw():
     rows, sizes = [["a"]] * 10 + [[]] * 10 + [["b"]] * 10 + [[]] * 10, [20, 20]
     attributes = image_attributes(_of_words(rows), sizes)
     with pytest.raises(SamplingError, match="none gave a 2w1s1q task"):
@@ -221,7 +218,7 @@ def test_what_the_released_code_cannot_draw() -> None:
         draw_released(attributes, PROTOCOL, dataset="d", label="x", seed=0, tasks=1)
 
 
-def test_tasks_follow_from_the_seed() -> None:
+def test_tasks_follow_from_the_seed():
     attributes = image_attributes(*random_attributes(0))
     first, again, other = (released(attributes, 10, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.steps["released"].query, again.steps["released"].query)
@@ -229,7 +226,7 @@ def test_tasks_follow_from_the_seed() -> None:
 
 
 @pytest.mark.parametrize("suite", [*ABLATION, *FEWSTAB])
-def test_as_task_sets(suite: str) -> None:
+def test_as_task_sets(suite):
     table, sizes = random_attributes(0)
     name = TaskSetName.parse(f"{suite}_x-3w2s3q")
     frozen, provenance = draw_task_set("d", name, sizes, tasks=20, attributes=table)
@@ -260,7 +257,7 @@ def test_as_task_sets(suite: str) -> None:
 VALUES = ("fluent", "noto", "open", "tw")
 
 
-def made() -> tuple[Versions, pa.Table, list[int]]:
+def made():
     """Objects of 7 classes in four values but every fifth, which lacks one; pairs are groups."""
     texts, attributes, groups = [], [], []
     for c, o in itertools.product(range(7), range(20)):
@@ -276,7 +273,7 @@ def made() -> tuple[Versions, pa.Table, list[int]]:
 
 @pytest.mark.parametrize("reuse", [True, False])
 @pytest.mark.parametrize("protocol", [Protocol(5, 1, 2), Protocol(3, 2, 3), Protocol(2, 1, 1)])
-def test_the_laws_of_counterfactuals(reuse: bool, protocol: Protocol) -> None:
+def test_the_laws_of_counterfactuals(reuse, protocol):
     objects, found, sizes = made()
     tasks = 50 if reuse else None
     steps, values = draw_counterfactual(
@@ -284,11 +281,11 @@ def test_the_laws_of_counterfactuals(reuse: bool, protocol: Protocol) -> None:
     )
     first = np.cumsum(sizes) - sizes
     text, value = found["text"].to_pylist(), [v[0] for v in found["attributes"].to_pylist()]
-    seen: list[str] = []
+    seen = []
     for t in range(len(values)):
         own = [VALUES[v] for v in values[t]]
         assert len(set(own)) == min(protocol.way, 4)
-        shown: dict[str, list[str]] = {}
+        shown = {}
         for step in STYLE_STEPS:
             drawn = steps[step]
             assert len(set(drawn.class_ids[t].tolist())) == protocol.way
@@ -311,7 +308,7 @@ def test_the_laws_of_counterfactuals(reuse: bool, protocol: Protocol) -> None:
         assert len(set(small)) == len(small)
 
 
-def test_any_is_any_and_other_is_uniform() -> None:
+def test_any_is_any_and_other_is_uniform():
     objects, found, sizes = made()
     steps, values = draw_counterfactual(
         objects, Protocol(2, 1, 5), dataset="d", label="style", seed=0, tasks=600
@@ -325,7 +322,7 @@ def test_any_is_any_and_other_is_uniform() -> None:
     assert (other == values[:, ::-1, None]).all()  # of two classes there is one other
 
 
-def test_counterfactuals_that_cannot_be_drawn() -> None:
+def test_counterfactuals_that_cannot_be_drawn():
     objects, found, sizes = made()
     with pytest.raises(SamplingError, match=r"19 groups .* once with each of"):
         draw_counterfactual(objects, Protocol(2, 9, 10), dataset="d", label="s", seed=0, tasks=1)
@@ -342,7 +339,7 @@ def test_counterfactuals_that_cannot_be_drawn() -> None:
 # ---- frozen into a release, drawn again, and spoilt ----------------------------------------------
 
 
-def test_steps_have_the_same_classes_attributes_and_number_of_tasks(biased: Release) -> None:
+def test_steps_have_the_same_classes_attributes_and_number_of_tasks(biased):
     for suites in (FROZEN_STEPS[:5], FROZEN_STEPS[5:], STYLES[:3], STYLES[3:]):
         tables = [
             biased.task_table(biased.task_set_info("things", f"{suite}-3w2s3q")) for suite in suites
@@ -358,7 +355,7 @@ def test_steps_have_the_same_classes_attributes_and_number_of_tasks(biased: Rele
     assert len(drawn) > 3
 
 
-def test_names_and_twins() -> None:
+def test_names_and_twins():
     name = TaskSetName.parse("open_biased_words-3w2s3q")
     assert str(name.closed_twin) == "biased_words-3w2s3q"
     assert (name.interval, name.closed_twin.interval) == ("open", "closed")
@@ -373,7 +370,7 @@ def test_names_and_twins() -> None:
         suites_of("open_fewstab_x")
 
 
-def _spoilt(biased: Release, suite: str, column: str, task: int, values: list[object]) -> set[str]:
+def _spoilt(biased, suite, column, task, values):
     info = biased.task_set_info("things", f"{suite}-3w2s3q")
     table = biased.task_table(info)
     rows = table[column].to_pylist()
@@ -386,7 +383,7 @@ def _spoilt(biased: Release, suite: str, column: str, task: int, values: list[ob
 
 
 @pytest.mark.parametrize("suite", FROZEN_STEPS)
-def test_spoilt_ladders_are_seen(biased: Release, suite: str) -> None:
+def test_spoilt_ladders_are_seen(biased, suite):
     table = biased.task_table(biased.task_set_info("things", f"{suite}-3w2s3q"))
     own = table["attributes"][1].as_py()
     assert "two classes have the same attribute" in _spoilt(
@@ -406,7 +403,7 @@ def test_spoilt_ladders_are_seen(biased: Release, suite: str) -> None:
 
 
 @pytest.mark.parametrize("suite", [s for s in STYLES if "any" not in s])
-def test_spoilt_counterfactuals_are_seen(biased: Release, suite: str) -> None:
+def test_spoilt_counterfactuals_are_seen(biased, suite):
     table = biased.task_table(biased.task_set_info("things", f"{suite}-3w2s3q"))
     # the same object in the other style
     query, support = (
@@ -419,7 +416,7 @@ def test_spoilt_counterfactuals_are_seen(biased: Release, suite: str) -> None:
     assert "a support image has another value" in said
 
 
-def test_drawn_again_needs_the_same_attributes(biased: Release) -> None:
+def test_drawn_again_needs_the_same_attributes(biased):
     (entry,) = (t for t in biased.manifest.tables if t.name == "biased_words-3w2s3q")
     name = TaskSetName.parse(entry.name)
     words = biased.attributes("things", "words")

@@ -5,22 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from builders.sources.packages import MARK, Package
+from builders.sources.packages import MARK
 
 Draw = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def draw() -> Draw:
+def draw():
     """Writes a picture and gives its SHA-256: pixel (x, y) is (10x, 10y, mark), lossless."""
     pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
-    def write(path: Path, size: tuple[int, int] = (4, 3), mark: int = 0) -> str:
+    def write(path, size=(4, 3), mark=0):
         width, height = size
         y, x = np.mgrid[:height, :width]
         pixels = np.stack([10 * x, 10 * y, np.full_like(x, mark)], axis=2).astype(np.uint8)
@@ -32,10 +31,10 @@ def draw() -> Draw:
 
 
 @pytest.fixture(scope="session")
-def draw_all(draw: Draw) -> Callable[..., None]:
+def draw_all(draw):
     """Writes pictures at some paths, all different: of the marks 1, 2, ..."""
 
-    def write(folder: Path, *paths: str) -> None:
+    def write(folder, *paths):
         for mark, path in enumerate(paths, start=1):
             draw(folder / path, mark=mark)
 
@@ -43,19 +42,18 @@ def draw_all(draw: Draw) -> Callable[..., None]:
 
 
 @pytest.fixture(scope="session")
-def class_lists(root: Path) -> dict[str, list[str]]:
+def class_lists(root):
     """All classes, not only those of the test split, in the order that the split is drawn from."""
-    found: dict[str, list[str]] = json.loads(
+    return json.loads(
         (root / "tests/builders/sources/class_lists.json").read_text(encoding="utf-8")
     )
-    return found
 
 
 @pytest.fixture
-def fetched(tmp_path: Path) -> Callable[[Package], Path]:
+def fetched(tmp_path):
     """Makes the empty folder of a package in ``tmp_path / 'raw'``, marked as unpacked."""
 
-    def make(package: Package) -> Path:
+    def make(package):
         folder = tmp_path / "raw" / package.name
         folder.mkdir(parents=True)
         (folder / MARK).write_text(package.sha256)

@@ -4,11 +4,9 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.io import savemat
 
 from benchmark_spec import schemas
@@ -34,12 +32,12 @@ pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `build
 Draw = Callable[..., str]
 
 
-def _refused(source: Any, folder: Path, said: str, error: Any = SourceError, **how: Any) -> None:
+def _refused(source, folder, said, error=SourceError, **how):
     with pytest.raises(error, match=said):
         source.read(folder, **how)
 
 
-def test_dtd_table(tmp_path: Path, draw: Draw, class_lists: dict[str, list[str]]) -> None:
+def test_dtd_table(tmp_path, draw, class_lists):
     for texture in class_lists["dtd"]:
         (tmp_path / "images" / texture).mkdir(parents=True)
     draw(tmp_path / "images/waffled/waffled_0001.jpg")  # a class of the training split
@@ -69,7 +67,7 @@ def test_dtd_table(tmp_path: Path, draw: Draw, class_lists: dict[str, list[str]]
     _refused(dtd, tmp_path, "5 of 7 classes are missing", CatalogueError)  # of the catalogue's
 
 
-def test_another_folder_is_refused(tmp_path: Path) -> None:
+def test_another_folder_is_refused(tmp_path):
     for source, missing in (
         (aircraft, "no data/images, data/variants.txt"),
         (cub, "no classes.txt, images"),
@@ -84,7 +82,7 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
         _refused(source, tmp_path, rf"not the raw folder of .*{missing}")
 
 
-def test_cub(tmp_path: Path, draw: Draw) -> None:
+def test_cub(tmp_path, draw):
     """Its list of 200 classes with images of the first and the last test class."""
     known = {int(label[:3]): label for label in lookup("cub").class_names}
     labels = [known.get(i, f"{i:03d}.Bird_{i}") for i in range(1, 201)]
@@ -103,7 +101,7 @@ def test_cub(tmp_path: Path, draw: Draw) -> None:
     _refused(cub, tmp_path, r"classes.txt: line 2 has 1 fields, not 2")
 
 
-def test_omniglot_is_inverted(tmp_path: Path, draw: Draw) -> None:
+def test_omniglot_is_inverted(tmp_path, draw):
     evaluation = tmp_path / "images_evaluation"
     path = evaluation / "Tengwar/character02/1234_01.png"
     path.parent.mkdir(parents=True)
@@ -128,7 +126,7 @@ def test_omniglot_is_inverted(tmp_path: Path, draw: Draw) -> None:
     _refused(omniglot, tmp_path, said, CatalogueError, allow_missing=True)
 
 
-def test_traffic_signs_in_tracks(tmp_path: Path, draw: Draw) -> None:
+def test_traffic_signs_in_tracks(tmp_path, draw):
     images = tmp_path / "Final_Training/Images"
     frames = ("00001/00007_00001", "00001/00000_00000", "00001/00000_00029", "00000/00000_00000")
     for frame in frames:
@@ -154,13 +152,13 @@ BY_NUMBER = {
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-def test_of_the_names_of_all_classes(name: str, class_lists: dict[str, list[str]]) -> None:
+def test_of_the_names_of_all_classes(name, class_lists):
     held_out = BY_NAME[name].held_out(class_lists[name], Path("list"))
     assert held_out == list(lookup(name).class_names)
 
 
 @pytest.mark.parametrize("name", BY_NUMBER)
-def test_of_the_numbers_of_all_classes(name: str) -> None:
+def test_of_the_numbers_of_all_classes(name):
     split, digits, first = BY_NUMBER[name]
     numbers = [int(label[:digits]) for label in lookup(name).class_names]
     assert [first + position for position in split.test_positions()] == numbers
@@ -173,7 +171,7 @@ PLANES = {"737-400": 2, "Spitfire": 1}
 
 
 @pytest.fixture
-def planes(tmp_path: Path, draw: Draw, class_lists: dict[str, list[str]]) -> Path:
+def planes(tmp_path, draw, class_lists):
     """All 100 variants, in another order than sorted, with four images, one of training."""
     data = tmp_path / "data"
     for number in (2, 1, 3, 4):
@@ -187,7 +185,7 @@ def planes(tmp_path: Path, draw: Draw, class_lists: dict[str, list[str]]) -> Pat
     return tmp_path
 
 
-def test_aircraft_and_crops(planes: Path) -> None:
+def test_aircraft_and_crops(planes):
     found = aircraft.read(planes, expected=PLANES)
     assert found.images.column("class_name").to_pylist() == ["737-400", "737-400", "Spitfire"]
     boxes = ("1.jpg#xywh=1,1,11,8", "2.jpg#xywh=2,1,5,5", "3.jpg#xywh=3,4,2,4")
@@ -212,7 +210,7 @@ def test_aircraft_and_crops(planes: Path) -> None:
         ("images_variant_test.txt", "1 Spitfire\n1 Spitfire\n", "line 2 names 1 again"),
     ],
 )
-def test_damaged_lists_of_aircraft(planes: Path, file: str, text: str, message: str) -> None:
+def test_damaged_lists_of_aircraft(planes, file, text, message):
     (planes / "data" / file).write_text(text)
     _refused(aircraft, planes, message, expected=PLANES)
 
@@ -222,7 +220,7 @@ CATEGORIES = [{"id": i, "name": SPECIES.get(i, f"fungus {i}")} for i in reversed
 FUNGI = {"0008.Agaricus campestris": 3, "0482.Hygrophorus hypothejus f. hypothejus ": 1}
 
 
-def _write_fungi(path: Path, images: dict[int, int], categories: Any = CATEGORIES) -> None:
+def _write_fungi(path, images, categories=CATEGORIES):
     named = [
         {"id": i, "file_name": f"images/{c}/{i}.jpg", "rights_holder": f"person {i}"}
         for i, c in images.items()
@@ -232,7 +230,7 @@ def _write_fungi(path: Path, images: dict[int, int], categories: Any = CATEGORIE
     path.write_text(json.dumps(content))
 
 
-def test_fungi(tmp_path: Path, draw: Draw) -> None:
+def test_fungi(tmp_path, draw):
     """And lists that disagree or are damaged."""
     train, val = {7: 8, 3: 482, 5: 0, 2: 8}, tmp_path / "val.json"
     _write_fungi(tmp_path / "train.json", train)
@@ -266,11 +264,11 @@ def test_fungi(tmp_path: Path, draw: Draw) -> None:
 FLOWERS = {"005.english marigold": 2, "098.mexican petunia": 1}
 
 
-def _labels(folder: Path, labels: Any, name: str = "labels") -> None:
+def _labels(folder, labels, name="labels"):
     savemat(folder / "imagelabels.mat", {name: np.array([labels], np.uint8)})
 
 
-def test_flowers(tmp_path: Path, draw: Draw) -> None:
+def test_flowers(tmp_path, draw):
     _labels(tmp_path, [98, 5, 1, 5])
     for number in range(1, 5):
         draw(tmp_path / f"jpg/image_{number:05d}.jpg", mark=number)
@@ -307,13 +305,13 @@ PAIRS = {"bicycle": 2, "cup": 1}
 BOXES = {"bicycle": 5, "cup": 1}
 
 
-def _write_json(folder: Path, place: str, content: Any) -> None:
+def _write_json(folder, place, content):
     (folder / place).parent.mkdir(parents=True, exist_ok=True)
     (folder / place).write_text(json.dumps(content))
 
 
 @pytest.fixture
-def content(class_lists: dict[str, list[str]]) -> dict[str, Any]:
+def content(class_lists):
     """What the annotation file holds; category ids have gaps, as COCO's."""
     ids = {label: 2 * i + 1 for i, label in enumerate(class_lists["mscoco"])}
     return {
@@ -331,14 +329,14 @@ def content(class_lists: dict[str, list[str]]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def photos(tmp_path: Path, draw: Draw, content: dict[str, Any]) -> Path:
+def photos(tmp_path, draw, content):
     for name, mark in PHOTOS.items():
         draw(tmp_path / "train2017" / name, (20, 15), mark)
     _write_json(tmp_path, "annotations/instances_train2017.json", content)
     return tmp_path
 
 
-def test_crops_by_hand() -> None:
+def test_crops_by_hand():
     # 10 x 10 at (20, 30), by 1.2: x from 19 to 31, y from 29 to 41; less half a pixel and rounded
     # to the even: columns 18 (18.5) to 30 (30.5), which end at 31
     assert crop((20.0, 30.0, 10.0, 10.0), 100, 100) == "18,28,13,13"
@@ -347,7 +345,7 @@ def test_crops_by_hand() -> None:
     assert crop((50.0, 3.0, 5.0, 5.0), 9, 9) == ""
 
 
-def test_one_crop_of_each_pair(photos: Path, draw: Draw) -> None:
+def test_one_crop_of_each_pair(photos, draw):
     found = mscoco.read(photos, expected=PAIRS)
     assert found.class_names == ("bicycle", "cup")
     assert found.images.column("path").to_pylist() == [
@@ -367,7 +365,7 @@ def test_one_crop_of_each_pair(photos: Path, draw: Draw) -> None:
     assert found.provenance["split"]["classes"] == {"train": 0, "valid": 40, "test": 40}
 
 
-def test_a_crop_of_every_annotation(photos: Path, content: dict[str, Any]) -> None:
+def test_a_crop_of_every_annotation(photos, content):
     (photos / "annotations/instances_train2017.json").unlink()
     _write_json(photos, "instances_train2017.json", content)  # where Meta-Dataset has it
     found = mscoco_boxes.read(photos, expected=BOXES)
@@ -379,7 +377,7 @@ def test_a_crop_of_every_annotation(photos: Path, content: dict[str, Any]) -> No
     assert set(found.provenance["lists"]) == {"instances_train2017.json"}
 
 
-def test_expected_counts() -> None:
+def test_expected_counts():
     assert sum(mscoco.counts.values()) == 151_545
     assert sum(mscoco_boxes.counts.values()) == 346_980
     assert list(mscoco_boxes.counts) == list(lookup("mscoco").class_names)
@@ -387,7 +385,7 @@ def test_expected_counts() -> None:
     assert "346,980" in mscoco_boxes.ABOUT.note
 
 
-def test_annotations_that_will_not_do(photos: Path, content: dict[str, Any]) -> None:
+def test_annotations_that_will_not_do(photos, content):
     place = "annotations/instances_train2017.json"
     first, *others = content["annotations"]
     _write_json(photos, place, {**content, "annotations": [{**first, "image_id": 4}, *others]})
@@ -405,7 +403,7 @@ DRAWINGS = {"angel": 12, "animal migration": 3}
 
 
 @pytest.fixture
-def drawings(tmp_path: Path) -> dict[str, NDArray[Any]]:
+def drawings(tmp_path):
     """Files of two test classes, of both shapes, and of a training class."""
     generator = np.random.Generator(np.random.PCG64(0))
     found = {
@@ -419,13 +417,13 @@ def drawings(tmp_path: Path) -> dict[str, NDArray[Any]]:
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 10, 11, 100, 1234])
-def test_rows_come_as_their_file_names_sort(n: int) -> None:
+def test_rows_come_as_their_file_names_sort(n):
     names = sorted(f"file_{i}.png" for i in range(1, n + 1))
     assert [f"file_{row + 1}.png" for row in text_order(n).to_pylist()] == names
 
 
-def test_drawings(tmp_path: Path, drawings: dict[str, NDArray[Any]]) -> None:
-    steps: list[str] = []
+def test_drawings(tmp_path, drawings):
+    steps = []
     found = quickdraw.read(tmp_path, expected=DRAWINGS, progress=steps.append)
     assert found.class_names == tuple(DRAWINGS)
     assert found.class_sizes == (12, 3)
@@ -450,7 +448,7 @@ def test_drawings(tmp_path: Path, drawings: dict[str, NDArray[Any]]) -> None:
 
 
 @pytest.mark.usefixtures("drawings")
-def test_missing_classes_and_other_counts(tmp_path: Path) -> None:
+def test_missing_classes_and_other_counts(tmp_path):
     _refused(quickdraw, tmp_path, "50 of 52 classes are missing: axe", CatalogueError)
     expected = {**DRAWINGS, "angel": 13, "axe": 1}
     found = quickdraw.read(tmp_path, expected=expected, allow_missing=True)
@@ -472,7 +470,7 @@ def test_missing_classes_and_other_counts(tmp_path: Path) -> None:
         (None, "is damaged"),  # cut
     ],
 )
-def test_damaged_files(tmp_path: Path, content: Any, problem: str) -> None:
+def test_damaged_files(tmp_path, content, problem):
     path = tmp_path / "angel.npy"
     if isinstance(content, np.ndarray):
         np.save(path, content)

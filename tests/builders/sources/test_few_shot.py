@@ -2,8 +2,6 @@
 
 import re
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from builders.sources.read import class_sizes_from_lists, read_source
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
 
-def _refused(name: str, folder: Path, said: str, error: Any = SourceError, **how: Any) -> None:
+def _refused(name, folder, said, error=SourceError, **how):
     with pytest.raises(error, match=said):
         read_source(name, folder, **how)
 
@@ -26,12 +24,12 @@ def _refused(name: str, folder: Path, said: str, error: Any = SourceError, **how
 WITH_PARTS = [name for name in FEW_SHOT if len(few_shot_datasets()[name].parts) == 3]
 
 
-def test_the_names_are_those_of_the_catalogues() -> None:
+def test_the_names_are_those_of_the_catalogues():
     assert tuple(few_shot_datasets()) == FEW_SHOT
     assert tuple(sorted((*catalogue(), "mscoco_boxes"))) == CATALOGUED
 
 
-def test_sizes_of_the_parts() -> None:
+def test_sizes_of_the_parts():
     for name, classes, images in (
         ("miniimagenet", (64, 16, 20), (38_400, 9_600, 12_000)),
         ("tieredimagenet", (351, 97, 160), (448_695, 124_261, 206_209)),  # Ren et al., Table 1
@@ -51,7 +49,7 @@ def test_sizes_of_the_parts() -> None:
         assert all(list(of) == sorted(of) for of in parts.values())
 
 
-def test_superclasses_lie_within_a_part() -> None:
+def test_superclasses_lie_within_a_part():
     for name, numbers in (("tieredimagenet", (20, 6, 8)), ("fc100", (12, 4, 4))):
         dataset = few_shot_datasets()[name]
         above = dataset.superclass_of
@@ -62,7 +60,7 @@ def test_superclasses_lie_within_a_part() -> None:
 
 
 @pytest.mark.parametrize("name", FEW_SHOT)
-def test_real_layouts_are_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_layouts_are_read(name, tmp_path, monkeypatch):
     dataset = shrink(monkeypatch)[name]
     folder = write_few_shot(name, tmp_path / name, all_classes(name))
     above = dataset.superclass_of
@@ -83,9 +81,7 @@ def test_real_layouts_are_read(name: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("name", FEW_SHOT)
 @pytest.mark.parametrize("number", [0, 1, 3])
-def test_numbers_of_images_that_are_wrong(
-    name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_of_images_that_are_wrong(name, number, tmp_path, monkeypatch):
     shrink(monkeypatch)
     parts = all_classes(name)
     label, n = list(parts["novel"])[-1], len(parts["novel"])
@@ -112,7 +108,7 @@ def test_numbers_of_images_that_are_wrong(
 
 
 @pytest.mark.parametrize("name", WITH_PARTS)
-def test_classes_of_other_parts(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_of_other_parts(name, tmp_path, monkeypatch):
     shrink(monkeypatch)
     parts = all_classes(name)
     if name == "fc100":  # whose file of names says which classes there are
@@ -128,12 +124,12 @@ def test_classes_of_other_parts(name: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", FEW_SHOT)
-def test_another_folder_is_refused(name: str, tmp_path: Path) -> None:
+def test_another_folder_is_refused(name, tmp_path):
     (tmp_path / "cat").mkdir()
     _refused(name, tmp_path, f"is not the raw folder of {name}")
 
 
-def test_lists_of_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_of_images(tmp_path, monkeypatch):
     shrink(monkeypatch)
     folder = write_listed(tmp_path, all_classes("miniimagenet"))
     found = read_source("miniimagenet", folder)
@@ -143,7 +139,7 @@ def test_lists_of_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     _refused("miniimagenet", folder, "16 of the 16 classes are of the part val", CatalogueError)
 
 
-def test_one_folder_for_all_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_folder_for_all_classes(tmp_path, monkeypatch):
     dataset = shrink(monkeypatch, 1)["tieredimagenet"]
     parts = all_classes("ilsvrc_2012", 1)
     write_few_shot("ilsvrc_2012", tmp_path, parts)
@@ -152,7 +148,7 @@ def test_one_folder_for_all_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert found.class_names == tuple(dataset.parts["novel"])
 
 
-def test_skipped_images_of_ilsvrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skipped_images_of_ilsvrc(tmp_path, monkeypatch):
     shrink(monkeypatch, 1)
     folder = write_few_shot("ilsvrc_2012", tmp_path, all_classes("ilsvrc_2012", 1))
     novel = few_shot_datasets()["ilsvrc_2012"].parts["novel"]
@@ -162,7 +158,7 @@ def test_skipped_images_of_ilsvrc(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(read_source("ilsvrc_2012", folder).images) == len(novel)
 
 
-def test_cifar_100_of_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cifar_100_of_its_own_files(tmp_path, monkeypatch):
     shrink(monkeypatch)
     folder = write_cifar(tmp_path, all_classes("cifar_fs"))
     found = read_source("cifar_fs", folder)
@@ -178,7 +174,7 @@ def test_cifar_100_of_its_own_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     _refused("cifar_fs", folder, "no whole pictures")
 
 
-def test_groups_of_lesions_and_patients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_of_lesions_and_patients(tmp_path, monkeypatch):
     shrink(monkeypatch)
     lesions = read_source("isic", write_few_shot("isic", tmp_path / "isic", all_classes("isic")))
     assert lesions.images.column("group").to_pylist() == np.repeat(range(7), 2).tolist()
@@ -189,7 +185,7 @@ def test_groups_of_lesions_and_patients(tmp_path: Path, monkeypatch: pytest.Monk
     _refused("chestx", folder, r"images/0.*png is missing")
 
 
-def test_no_such_part_and_an_image_of_two_diagnoses(tmp_path: Path) -> None:
+def test_no_such_part_and_an_image_of_two_diagnoses(tmp_path):
     _refused("miniimagenet", tmp_path, "test", UnknownNameError, options={"part": "test"})
     _refused("eurosat", tmp_path, "one of novel", UnknownNameError, options={"part": "base"})
     folder = write_few_shot("isic", tmp_path, all_classes("isic"))

@@ -4,9 +4,8 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
 FROZEN = collection()
 
 
-def test_every_character_is_in_one_part_and_no_script_outweighs_the_others() -> None:
+def test_every_character_is_in_one_part_and_no_script_outweighs_the_others():
     every = [c for part in PARTS for own in FROZEN.characters[part].values() for c in own]
     assert len(every) == len(set(every)) == 5369
     sizes = {"base": 3127, "val": 569, "novel": 1673}
@@ -47,7 +46,7 @@ def test_every_character_is_in_one_part_and_no_script_outweighs_the_others() -> 
     assert len(FROZEN.characters[SAMPLE]) == 11
 
 
-def test_at_most_so_many_of_a_script() -> None:
+def test_at_most_so_many_of_a_script():
     few = FROZEN.scripts("novel", most=16)
     assert Counter(few.values()) == dict.fromkeys(FROZEN.characters["novel"], 16)
     assert few.items() <= FROZEN.scripts("novel").items()
@@ -56,13 +55,13 @@ def test_at_most_so_many_of_a_script() -> None:
     assert {c for c, script in few.items() if script == "Latin"} == set(latin[:16])
 
 
-def test_options_that_are_refused() -> None:
+def test_options_that_are_refused():
     for option, value in (("part", "test"), ("most", "0"), ("most", "few")):
         with pytest.raises(FSLBenchError, match=option):
             glyphs.read(Path(), **{option: value})
 
 
-def test_characters_are_letters_of_their_script() -> None:
+def test_characters_are_letters_of_their_script():
     tools = pytest.importorskip("fontTools.unicodedata", reason="needs fontTools, of `builders`")
     for part in PARTS:
         for character, script in FROZEN.scripts(part).items():
@@ -72,7 +71,7 @@ def test_characters_are_letters_of_their_script() -> None:
             assert unicodedata.name(character)
 
 
-def test_packages_are_pinned_and_credited() -> None:
+def test_packages_are_pinned_and_credited():
     names = [package.name for package in FROZEN.packages]
     assert names == sorted(set(names))
     assert set(names) == FROZEN.credits.keys()
@@ -100,22 +99,22 @@ Polygon = Sequence[tuple[int, int]]
 
 
 def make_font(
-    path: Path,
-    family: str,
-    glyphs: Mapping[str, Polygon],
+    path,
+    family,
+    glyphs,
     *,
-    weight: int = 400,
-    width: int = 5,
-    italic: bool = False,
-    fixed: bool = False,
-    panose: tuple[int, ...] = (2, 11),
-    family_class: int = 0,
-) -> None:
+    weight=400,
+    width=5,
+    italic=False,
+    fixed=False,
+    panose=(2, 11),
+    family_class=0,
+):
     """Write a font: its family, the polygon of each character, and what its tables state."""
     builder = pytest.importorskip("fontTools.fontBuilder", reason="needs fontTools, of `builders`")
     pens = pytest.importorskip("fontTools.pens.ttGlyphPen")
 
-    def outline(polygon: Polygon) -> Any:
+    def outline(polygon):
         pen = pens.TTGlyphPen(None)
         if polygon:
             pen.moveTo(polygon[0])
@@ -146,7 +145,7 @@ def make_font(
     font.save(path)
 
 
-def _faces(folder: Path, *packages: Package, serifs: dict[str, str] | None = None) -> list[Face]:
+def _faces(folder, *packages, serifs=None):
     return list(read_faces(folder / "raw", packages, map(ord, "ab"), serifs or {}, "glyphs"))
 
 
@@ -170,13 +169,7 @@ def _faces(folder: Path, *packages: Package, serifs: dict[str, str] | None = Non
         ({"italic": True, "fixed": True}, ("italic", "monospaced", "sans"), True),
     ],
 )
-def test_style(
-    fetched: Callable[[Package], Path],
-    tmp_path: Path,
-    stated: dict[str, Any],
-    style: tuple[str, ...],
-    says: bool,
-) -> None:
+def test_style(fetched, tmp_path, stated, style, says):
     make_font(fetched(ONE) / "a.ttf", "One", {"a": SQUARE}, **stated)
     (face,) = _faces(tmp_path, ONE)
     assert (face.style, face.says_serifs) == (style, says)
@@ -186,7 +179,7 @@ def test_style(
             assert (face.style, face.says_serifs) == (words, True)
 
 
-def test_order_and_what_is_passed_over(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
+def test_order_and_what_is_passed_over(fetched, tmp_path):
     one, two = fetched(ONE), fetched(TWO)
     make_font(two / "z/a.ttf", "Later", {"a": SQUARE})
     make_font(one / "b.ttf", "Second", {"a": SQUARE, "x": SQUARE})
@@ -203,7 +196,7 @@ def test_order_and_what_is_passed_over(fetched: Callable[[Package], Path], tmp_p
     assert [face.characters for face in faces] == [{ord("b")}, {ord("a")}, {ord("a")}]
 
 
-def test_600_of_1000_units_are_36_pixels_and_larger_ink_is_drawn_smaller(tmp_path: Path) -> None:
+def test_600_of_1000_units_are_36_pixels_and_larger_ink_is_drawn_smaller(tmp_path):
     make_font(tmp_path / "a.ttf", "One", {"a": SQUARE, "w": WIDE, " ": ()})
     font = Renderer(tmp_path / "a.ttf", 0)
     square, wide, unknown = map(font.levels, "awq")
@@ -221,7 +214,7 @@ def test_600_of_1000_units_are_36_pixels_and_larger_ink_is_drawn_smaller(tmp_pat
         assert np.array_equal(missing, font.missing)
 
 
-def test_small_drawings_are_rounded_means() -> None:
+def test_small_drawings_are_rounded_means():
     levels = np.zeros((2, SIDE, SIDE), np.uint8)
     levels[0, 0, 0] = 4  # 4 / 9 rounds to 0
     levels[1, 0, :2] = (4, 1)  # 5 / 9 to 1
@@ -232,7 +225,7 @@ def test_small_drawings_are_rounded_means() -> None:
     assert (shrunk[1, 0, 0], shrunk[1, -1, -1], shrunk[1].sum()) == (1, 255, 256)
 
 
-def test_each_reason(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
+def test_each_reason(fetched, tmp_path):
     fonts = fetched(ONE)
     make_font(fonts / "1.ttf", "One", {"a": SQUARE, "b": TRIANGLE})
     make_font(fonts / "2.ttf", "Two", {"a": SQUARE, "b": BAR})  # an `a` like that of One
@@ -257,27 +250,27 @@ def test_each_reason(fetched: Callable[[Package], Path], tmp_path: Path) -> None
     assert left_out == {"damaged": 2}
 
 
-def test_where_serifs_matter(fetched: Callable[[Package], Path], tmp_path: Path) -> None:
+def test_where_serifs_matter(fetched, tmp_path):
     make_font(fetched(ONE) / "1.ttf", "One", {"ก": SQUARE, "a": BAR}, panose=(0, 0))
     drawings, _ = _drawn(tmp_path, {"ก": "Thai", "a": "Latin"})
     assert [chr(drawing.character) for drawing in drawings] == ["ก"]
 
 
-def _drawn(folder: Path, scripts: dict[str, str]) -> tuple[list[Drawing], Counter[str]]:
+def _drawn(folder, scripts):
     script_of = {ord(character): script for character, script in scripts.items()}
-    left_out: Counter[str] = Counter()
+    left_out = Counter()
     faces = list(read_faces(folder / "raw", [ONE], script_of, {}, "glyphs"))
     asked = shares(faces, script_of, {}, left_out)
     return list(draw(folder / "raw", faces, asked, left_out)), left_out
 
 
-def test_few_faces_of_a_design_take_part_in_an_order_that_no_picture_decides() -> None:
+def test_few_faces_of_a_design_take_part_in_an_order_that_no_picture_decides():
     faces = [
         Face(f"{family}{i:02}.ttf", 0, "p", family, (), True, frozenset({97, 98}))
         for family in ("one", "copy")
         for i in range(9)
     ]
-    left_out: Counter[str] = Counter()
+    left_out = Counter()
     designs = {"Latin": {"one": "one", "copy": "one"}}
     asked = shares(faces, {97: "Latin", 98: "Greek"}, designs, left_out)
     paths = [f"{face.path}#0,U+0061" for face in faces]
@@ -288,7 +281,7 @@ def test_few_faces_of_a_design_take_part_in_an_order_that_no_picture_decides() -
     assert left_out["more of the design"] == 10 + 1 + 1
 
 
-def test_designs_take_turns() -> None:
+def test_designs_take_turns():
     drawings = [
         Drawing(Face(f"{family}{i}.ttf", 0, "p", family, (), True, frozenset()), 97, f"{family}{i}")
         for family, number in (("one", 8), ("two", 2), ("three", 1))

@@ -4,16 +4,14 @@ import hashlib
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from hub_server import HubServer
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources import hub_dataset
-from builders.sources.image_set import About, ImageSet
+from builders.sources.image_set import About
 
 Draw = Callable[..., str]
 Write = Callable[..., list[bytes]]
@@ -22,17 +20,15 @@ pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `build
 
 
 @pytest.fixture(autouse=True)
-def _cache_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _cache_here(tmp_path, monkeypatch):
     monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
+def write(tmp_path):
     """Writes ``repo/<split>.parquet``: pictures of colours 0, 1, ... with the given labels."""
 
-    def make(
-        labels: list[Any], of: str | tuple[str, ...], split: str = "train", **damage: bytes | None
-    ) -> list[bytes]:
+    def make(labels, of, split="train", **damage):
         encoded = []
         for colour in range(len(labels)):
             data = io.BytesIO()
@@ -49,7 +45,7 @@ def write(tmp_path: Path) -> Write:
     return make
 
 
-def read(folder: Path | str, **how: Any) -> ImageSet:
+def read(folder, **how):
     """Read the split `train` of an address, or of the folder `repo` in a folder."""
     if isinstance(folder, Path) and (folder / "repo").exists():
         folder = folder / "repo"
@@ -57,12 +53,12 @@ def read(folder: Path | str, **how: Any) -> ImageSet:
     return hub_dataset.read(folder, **{"name": "pets", "about": about, "split": "train", **how})
 
 
-def refused(at: Path | str, said: str, error: type[Exception] = SourceError, **how: Any) -> None:
+def refused(at, said, error=SourceError, **how):
     with pytest.raises(error, match=said):
         read(at, **how)
 
 
-def test_table_in_the_order_of_the_class_label(tmp_path: Path, write: Write) -> None:
+def test_table_in_the_order_of_the_class_label(tmp_path, write):
     encoded = write([0, 1, 0, 1, 1], ("zebra", "ant"))
     write([0, 1], ("zebra", "ant"), split="test")
     found = read(tmp_path)
@@ -81,7 +77,7 @@ def test_table_in_the_order_of_the_class_label(tmp_path: Path, write: Write) -> 
     assert found.encoded(1) == encoded[2]
 
 
-def test_other_labels_are_sorted_as_text(tmp_path: Path, write: Write) -> None:
+def test_other_labels_are_sorted_as_text(tmp_path, write):
     write(["b", "a", "b"], "string")
     assert read(str(tmp_path / "repo")).class_names == ("a", "b")
     write([10, 9, 10], "int64", split="test")
@@ -90,7 +86,7 @@ def test_other_labels_are_sorted_as_text(tmp_path: Path, write: Write) -> None:
     assert found.images.column("path").to_pylist() == ["test#0", "test#2", "test#1"]
 
 
-def test_a_folder_of_pictures(tmp_path: Path, draw: Draw) -> None:
+def test_a_folder_of_pictures(tmp_path, draw):
     train = tmp_path / "repo/train"
     digests = [draw(train / f"{label}/a.png", mark=i) for i, label in enumerate(("cat", "dog"))]
     found = read(tmp_path)
@@ -99,7 +95,7 @@ def test_a_folder_of_pictures(tmp_path: Path, draw: Draw) -> None:
     assert np.asarray(found.open(0))[1, 2].tolist() == [20, 10, 0]
 
 
-def test_unknown_names_and_columns_of_another_kind(tmp_path: Path, write: Write) -> None:
+def test_unknown_names_and_columns_of_another_kind(tmp_path, write):
     write([0, 1], ("a", "b"))
     for how, said in (
         ({"split": "val"}, r"unknown split 'val'(.|\n)*one of train"),
@@ -112,7 +108,7 @@ def test_unknown_names_and_columns_of_another_kind(tmp_path: Path, write: Write)
     refused(tmp_path, "column 'image' holds no labels", label="image")
 
 
-def test_folders_that_will_not_do(tmp_path: Path, write: Write) -> None:
+def test_folders_that_will_not_do(tmp_path, write):
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", "empty cannot be read")
     (tmp_path / "torn").mkdir()
@@ -134,9 +130,7 @@ def test_folders_that_will_not_do(tmp_path: Path, write: Write) -> None:
         ("float64", [1.0, float("nan"), 2.0, -1.0, None], [1, 3, 4]),
     ],
 )
-def test_missing_labels_are_refused_or_recorded(
-    tmp_path: Path, write: Write, kind: str, labels: list[Any], missing: list[int]
-) -> None:
+def test_missing_labels_are_refused_or_recorded(tmp_path, write, kind, labels, missing):
     write(labels, kind)
     rows = ", ".join(map(str, missing))
     refused(tmp_path, rf"{len(missing)} of 5 rows .* row 1 has no label(.|\n)*: {rows}\n")
@@ -146,7 +140,7 @@ def test_missing_labels_are_refused_or_recorded(
     assert found.provenance["left_out"] == {"images": [f"train#{row}" for row in missing]}
 
 
-def test_class_labels_that_name_no_class(tmp_path: Path, write: Write) -> None:
+def test_class_labels_that_name_no_class(tmp_path, write):
     write([None, None], "string", split="test")
     refused(tmp_path, "no rows with labels", split="test", allow_missing=True)
     write([0, 1, 2, None], ("a", "", "nan"))
@@ -155,7 +149,7 @@ def test_class_labels_that_name_no_class(tmp_path: Path, write: Write) -> None:
     assert found.class_names == ("a",)
 
 
-def test_labels_of_a_list_beside_pictures(tmp_path: Path, draw: Draw) -> None:
+def test_labels_of_a_list_beside_pictures(tmp_path, draw):
     for mark, name in enumerate("abc"):
         draw(tmp_path / f"repo/train/{name}.png", mark=mark)
     lines = "file_name,label\na.png,1\nb.png,\nc.png,-1\n"
@@ -163,13 +157,13 @@ def test_labels_of_a_list_beside_pictures(tmp_path: Path, draw: Draw) -> None:
     refused(tmp_path, r"2 of 3 rows .* row 1 has no label")
 
 
-def test_pictures_that_datasets_would_pass_over(tmp_path: Path, draw: Draw) -> None:
+def test_pictures_that_datasets_would_pass_over(tmp_path, draw):
     for mark, name in enumerate(("cat/a.png", "dog/a.png", "cat/b.heic", "dog/b.avif", "dog/c")):
         draw(tmp_path / "repo/train" / name, mark=mark)
     refused(tmp_path, r"3 of 5 pictures .* over: train/cat/b\.heic, (.|\n)*image_folder")
 
 
-def test_damaged_rows_are_named_or_recorded(tmp_path: Path, write: Write) -> None:
+def test_damaged_rows_are_named_or_recorded(tmp_path, write):
     write([0, 1, 0, -1, 1, 1], ("a", "b"), row_1=b"no image", row_2=None)
     refused(tmp_path, "3 of 6 rows cannot be used: row 1 is damaged")
     found = read(tmp_path, allow_missing=True)
@@ -177,7 +171,7 @@ def test_damaged_rows_are_named_or_recorded(tmp_path: Path, write: Write) -> Non
     assert found.provenance["left_out"] == {"images": ["train#1", "train#2", "train#3"]}
 
 
-def test_a_revision_of_the_hub_is_pinned(hub: HubServer, tmp_path: Path, write: Write) -> None:
+def test_a_revision_of_the_hub_is_pinned(hub, tmp_path, write):
     for branch, classes in (("main", ("a", "b")), ("later", ("c", "d"))):
         write([0, 1], classes)
         file = {"data/train.parquet": (tmp_path / "repo/train.parquet").read_bytes()}
@@ -195,7 +189,7 @@ def test_a_revision_of_the_hub_is_pinned(hub: HubServer, tmp_path: Path, write: 
     refused("org/none", r"no data set of the Hub .*404 Client Error(.|\n)*fix")
 
 
-def test_rows_that_repeat(tmp_path: Path, write: Write) -> None:
+def test_rows_that_repeat(tmp_path, write):
     """Row 3 is row 1 of the same class, and is left out; 0 and 4 disagree on theirs: both are."""
     encoded = write([0, 1, 0, 1, 1], ("zebra", "ant"))
     write([0, 1, 0, 1, 1], ("zebra", "ant"), row_3=encoded[1], row_4=encoded[0])

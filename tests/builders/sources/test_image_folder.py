@@ -5,8 +5,6 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from builders.cli import main
 from builders.release.spec_file import first_spec
 from builders.sources import image_folder
 from builders.sources.export import check_folder, write_pictures
-from builders.sources.image_set import About, ImageSet
+from builders.sources.image_set import About
 from builders.sources.pictures import check_bytes, check_file, file_of, open_picture
 from builders.sources.read import read_source
 from fslbench_data.files.pictures import ORIENTATION, decode
@@ -32,23 +30,22 @@ OPTIONS = {"title": "Pets", "homepage": "h", "licence": "CC0", "citation": "@mis
 ABOUT = About(**OPTIONS)
 
 
-def _read(folder: Path, **how: Any) -> ImageSet:
+def _read(folder, **how):
     return image_folder.read(folder, **{"name": "pets", "about": ABOUT, **how})
 
 
-def _refused(folder: Path, said: str, **how: Any) -> None:
+def _refused(folder, said, **how):
     with pytest.raises(SourceError, match=said):
         _read(folder, **how)
 
 
-def _left_out(folder: Path, said: str) -> dict[str, Any]:
+def _left_out(folder, said):
     """What is refused in these words, and left out where that is allowed."""
     _refused(folder, said)
-    left_out: dict[str, Any] = _read(folder, allow_missing=True).provenance["left_out"]
-    return left_out
+    return _read(folder, allow_missing=True).provenance["left_out"]
 
 
-def test_table(tmp_path: Path, draw_all: DrawAll) -> None:
+def test_table(tmp_path, draw_all):
     shown = ("dog/z.JPG", "cat/b.png", "cat/a/9.webp", "cat/img#12.png")  # which is no fragment
     hidden = (".hidden/a.png", "cat/.thumbnail.png", "cat/.old/b.png")
     draw_all(tmp_path, *shown, *hidden, "cat/__MACOSX/b.png", "__MACOSX/cat/b.png")
@@ -61,7 +58,7 @@ def test_table(tmp_path: Path, draw_all: DrawAll) -> None:
     assert [np.asarray(found.open(i))[0, 0, 2] for i in range(4)] == [3, 2, 4, 1]
 
 
-def test_folders_that_will_not_do(tmp_path: Path, draw: Draw) -> None:
+def test_folders_that_will_not_do(tmp_path, draw):
     _refused(tmp_path, "has no folders of classes")
     _refused(tmp_path / "none", "there is no folder")
     (tmp_path / "bird").mkdir()
@@ -73,7 +70,7 @@ def test_folders_that_will_not_do(tmp_path: Path, draw: Draw) -> None:
     _refused(tmp_path, r"1 file .* dog/a.jpg is damaged")
 
 
-def test_no_picture_is_passed_over(tmp_path: Path, draw: Draw) -> None:
+def test_no_picture_is_passed_over(tmp_path, draw):
     """Whatever its ending; what is no picture is, as are hidden files."""
     endings = ("jfif", "jpe", "avif", "JPG", "dib", "pnm", "apng", "jpg~", "part", "txt")
     for mark, ending in enumerate(endings):
@@ -87,7 +84,7 @@ def test_no_picture_is_passed_over(tmp_path: Path, draw: Draw) -> None:
 
 
 @pytest.mark.parametrize("ending", ["heic", "svg", "psd", "eps", "PS", "tga", "jxl", "CR2", "ico"])
-def test_pictures_of_formats_that_are_not_read(tmp_path: Path, draw: Draw, ending: str) -> None:
+def test_pictures_of_formats_that_are_not_read(tmp_path, draw, ending):
     draw(tmp_path / "cat/a.png")
     for number in range(2):
         (tmp_path / f"cat/{number}.{ending}").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n")
@@ -95,7 +92,7 @@ def test_pictures_of_formats_that_are_not_read(tmp_path: Path, draw: Draw, endin
     assert left_out == {"images": [f"cat/0.{ending}", f"cat/1.{ending}"]}
 
 
-def test_pictures_beside_the_folders_of_classes(tmp_path: Path, draw_all: DrawAll) -> None:
+def test_pictures_beside_the_folders_of_classes(tmp_path, draw_all):
     draw_all(tmp_path, "cat/a.png", "dog/a.png", "b.jfif", "a.jpg")
     _refused(tmp_path, r"2 pictures lie beside .*: a\.jpg, b\.jfif", allow_missing=True)
     with pytest.raises(SourceError, match="2 pictures lie beside"):  # nor is it a start
@@ -105,7 +102,7 @@ def test_pictures_beside_the_folders_of_classes(tmp_path: Path, draw_all: DrawAl
 @pytest.mark.parametrize(
     "parts", [("train", "test"), ("base", "novel", "val"), ("Train2017", "test_set"), ("valid",)]
 )
-def test_parts_are_no_classes(tmp_path: Path, draw_all: DrawAll, parts: tuple[str, ...]) -> None:
+def test_parts_are_no_classes(tmp_path, draw_all, parts):
     draw_all(tmp_path, *(f"{part}/{label}/a.png" for part in parts for label in ("cat", "dog")))
     said = rf"no classes, but parts(.|\n)*name the folder of one part, such as {tmp_path}"
     _refused(tmp_path, said)
@@ -113,7 +110,7 @@ def test_parts_are_no_classes(tmp_path: Path, draw_all: DrawAll, parts: tuple[st
     assert found.class_names == ("cat", "dog")
 
 
-def test_parts_beside_folders_and_classes_named_as_parts(tmp_path: Path, draw_all: DrawAll) -> None:
+def test_parts_beside_folders_and_classes_named_as_parts(tmp_path, draw_all):
     draw_all(tmp_path / "one", "train/cat/a.png", "test/cat/b.png", "figures/c.png")
     _refused(tmp_path / "one", r"test, train in .*: no classes, but parts")
     draw_all(tmp_path / "two", "train/freight/a.png", "car/b.png", "test tube/b.png")
@@ -122,12 +119,12 @@ def test_parts_beside_folders_and_classes_named_as_parts(tmp_path: Path, draw_al
 
 
 @pytest.mark.parametrize("label", ["-1", "nan", "null", "None", " "])
-def test_folders_that_stand_for_no_label(tmp_path: Path, draw_all: DrawAll, label: str) -> None:
+def test_folders_that_stand_for_no_label(tmp_path, draw_all, label):
     draw_all(tmp_path, "cat/a.png", f"{label}/b.png", f"{label}/c.png")
     _refused(tmp_path, rf"1 of 2 folders .* no class: '{label}' \(2 images\)")
 
 
-def test_images_that_repeat(tmp_path: Path, draw: Draw) -> None:
+def test_images_that_repeat(tmp_path, draw):
     """The dog's second picture is left out; the one that is of both classes, in both."""
     for path, mark in zip("abcdef", (1, 2, 2, 3, 3, 3), strict=True):
         draw(tmp_path / ("cat" if path in "ab" else "dog") / f"{path}.png", mark=mark)
@@ -138,7 +135,7 @@ def test_images_that_repeat(tmp_path: Path, draw: Draw) -> None:
     assert _left_out(tmp_path, said) == {"doubles": out, "classes": ["cat"]}
 
 
-def test_links(tmp_path: Path, draw: Draw) -> None:
+def test_links(tmp_path, draw):
     """Links are followed; those that lead nowhere are missing, those that lead back refused."""
     raw = tmp_path / "raw"
     draw(raw / "dog/a.png", mark=1)
@@ -158,14 +155,14 @@ def test_links(tmp_path: Path, draw: Draw) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names are bytes on Linux only")
 @pytest.mark.parametrize("path", [b"dog/caf\xe9.png", b"caf\xe9/a.png"])
-def test_names_that_are_no_text(tmp_path: Path, draw: Draw, path: bytes) -> None:
+def test_names_that_are_no_text(tmp_path, draw, path):
     draw(tmp_path / "dog/a.png")
     (tmp_path / os.fsdecode(path)).parent.mkdir(exist_ok=True)
     (tmp_path / os.fsdecode(path)).write_bytes(b"")
     _refused(tmp_path, r"no valid UTF-8: .*caf\\xe9(.|\n)*rename it")
 
 
-def test_groups_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
+def test_groups_of_a_list(tmp_path, draw_all):
     draw_all(tmp_path, "cat/a.png", "cat/b.png", "dog/c.png", "dog/x, y.png")
     options = {**OPTIONS, "groups": "groups.csv"}
     listed = tmp_path / "groups.csv"
@@ -196,7 +193,7 @@ def test_groups_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
     assert "leave out the option `groups`" in error.value.fix
 
 
-def test_what_may_be_redistributed(tmp_path: Path, draw: Draw) -> None:
+def test_what_may_be_redistributed(tmp_path, draw):
     draw(tmp_path / "cat/a.png")
     for more, found in (({}, "tables"), ({"redistribution": "features"}, "features")):
         images = read_source("image_folder", tmp_path, name="pets", options=OPTIONS | more)
@@ -206,7 +203,7 @@ def test_what_may_be_redistributed(tmp_path: Path, draw: Draw) -> None:
         read_source("image_folder", tmp_path, name="pets", options=options)
 
 
-def test_lists_as_other_systems_write_them(tmp_path: Path, draw_all: DrawAll) -> None:
+def test_lists_as_other_systems_write_them(tmp_path, draw_all):
     """Accents of their own, as macOS has them in names of files, and semicolons."""
     draw_all(tmp_path / "pets/café", "a.png", "b.png")
     listed = tmp_path / "pets/groups.csv"
@@ -218,10 +215,10 @@ def test_lists_as_other_systems_write_them(tmp_path: Path, draw_all: DrawAll) ->
     _refused(tmp_path / "pets/pets", "name the folder above")
 
 
-def test_superclasses_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
+def test_superclasses_of_a_list(tmp_path, draw_all):
     """A class that is left out takes its superclass along."""
     draw_all(tmp_path, "cat/1.png", "dog/1.png", "oak/1.png")
-    named: dict[str, Any] = {"name": "pets", "about": ABOUT, "superclasses": "kinds.csv"}
+    named = {"name": "pets", "about": ABOUT, "superclasses": "kinds.csv"}
     listed = tmp_path / "kinds.csv"
     listed.write_text('class,superclass\noak,"plant, tall"\n\ndog, animal \ncat,animal\n')
     found = image_folder.read(tmp_path, **named)
@@ -244,20 +241,20 @@ def test_superclasses_of_a_list(tmp_path: Path, draw_all: DrawAll) -> None:
 # ---- pictures: transparency, parts, damage -------------------------------------------------------
 
 
-def _encoded(picture: Any, kind: str = "PNG", **options: Any) -> bytes:
+def _encoded(picture, kind="PNG", **options):
     data = io.BytesIO()
     picture.save(data, kind, **options)
     return data.getvalue()
 
 
-def test_only_what_has_the_form_of_a_fragment_is_one() -> None:
+def test_only_what_has_the_form_of_a_fragment_is_one():
     for fragment in ("b.jpg#xywh=1,2,3,4", "angel.npy#12", "font.ttf#0,U+0041"):
         assert file_of(f"a/{fragment}") == "a/" + fragment.partition("#")[0]
     for path in ("a/img#12.jpg", "a/img#12.jpg#xywh=1,2,3,4"):
         assert file_of(path) == "a/img#12.jpg"
 
 
-def test_a_transparent_colour_of_a_palette_becomes_white() -> None:
+def test_a_transparent_colour_of_a_palette_becomes_white():
     palette = pil.new("P", (2, 1), 0)
     palette.putpalette([1, 2, 3, 4, 5, 6])
     palette.putpixel((1, 0), 1)
@@ -265,7 +262,7 @@ def test_a_transparent_colour_of_a_palette_becomes_white() -> None:
     assert np.asarray(shown).tolist() == [[[255] * 3, [4, 5, 6]]]
 
 
-def test_what_is_wrong_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_in_a_file(tmp_path, monkeypatch):
     """A whole one may be refused, and not as damaged: nobody can say which value is white."""
     noise = np.random.Generator(np.random.PCG64(0)).integers(0, 256, (40, 40, 3), dtype=np.uint8)
     data = _encoded(pil.fromarray(noise), "JPEG")
@@ -281,7 +278,7 @@ def test_what_is_wrong_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert check_bytes(data) == ("", "is refused: 40 x 40 pixels, more than 1,599")
 
 
-def test_a_box_is_of_the_upright_picture(tmp_path: Path) -> None:
+def test_a_box_is_of_the_upright_picture(tmp_path):
     """Stored as 4 x 2 pixels, shown as 2 x 4: the last column becomes the last row."""
     exif = pil.Exif()
     exif[ORIENTATION] = 6
@@ -308,14 +305,14 @@ suites = ["published"]
 """
 
 
-def _pixels(path: Path) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def _pixels(path):
     with pil.open(path) as picture:
         assert (picture.format, picture.mode) == ("PNG", "RGB")
         return np.asarray(picture)
 
 
 @pytest.fixture
-def pets(tmp_path: Path, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> ImageSet:
+def pets(tmp_path, draw, monkeypatch):
     monkeypatch.setattr("builders.sources.export.BATCH", 5)
     for mark in range(12):
         size = (3, 2) if mark < 10 else (4, 2)
@@ -323,7 +320,7 @@ def pets(tmp_path: Path, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> ImageSe
     return _read(tmp_path / "raw")
 
 
-def test_every_image_and_no_more_and_it_goes_on(pets: ImageSet, tmp_path: Path) -> None:
+def test_every_image_and_no_more_and_it_goes_on(pets, tmp_path):
     out = tmp_path / "new/out"
     umask = os.umask(0o027)
     try:
@@ -343,7 +340,7 @@ def test_every_image_and_no_more_and_it_goes_on(pets: ImageSet, tmp_path: Path) 
     assert _pixels(out / picture_name(3))[0, 0].tolist() == [0, 0, 3]
 
 
-def test_folders_that_are_not_exported_into(pets: ImageSet, tmp_path: Path) -> None:
+def test_folders_that_are_not_exported_into(pets, tmp_path):
     raw = tmp_path / "raw"
     for folder in (raw, raw / "cat", raw / "new"):
         with pytest.raises(OutputError, match="is in the raw folder"):
@@ -368,7 +365,7 @@ def test_folders_that_are_not_exported_into(pets: ImageSet, tmp_path: Path) -> N
         write_pictures(pets, tmp_path / "gone")
 
 
-def test_the_export_command(pets: ImageSet, tmp_path: Path) -> None:
+def test_the_export_command(pets, tmp_path):
     (tmp_path / "mine.toml").write_text(SPEC)
     spec, out = ["--spec", str(tmp_path / "mine.toml")], str(tmp_path / "out")
     call = ["source", "pets", str(tmp_path / "raw"), "--pictures", out]

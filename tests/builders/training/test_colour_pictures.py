@@ -23,7 +23,7 @@ COLOURS = ("red", "green", "blue", "yellow")
 PARTS = {"train": 5, "val": 3, "test": 4}
 
 
-def _picture(rng: np.random.Generator, number: int, colour: str, ground: str) -> Image.Image:
+def _picture(rng, number, colour, ground):
     """Stripes of the class's direction and width, in the picture's colours."""
     y, x = np.mgrid[:42, :48] + rng.integers(0, 20)
     striped = (x, y, x + y)[number % 3] // (3 + number // 3 * 2) % 2 == 0
@@ -32,7 +32,7 @@ def _picture(rng: np.random.Generator, number: int, colour: str, ground: str) ->
     return Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8))
 
 
-def _draw(folder: Path) -> None:
+def _draw(folder):
     """Draw 24 pictures of each of 12 classes, and texts that say their colours."""
     rng, number = np.random.default_rng(0), 0
     for part, classes in PARTS.items():
@@ -50,7 +50,7 @@ def _draw(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _draw(tmp_path / "RAW/shapes")
     page = blocks(PAGE)

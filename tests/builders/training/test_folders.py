@@ -8,11 +8,9 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -43,35 +41,35 @@ from builders.training.trained import load_network, load_trained
 Patch = pytest.MonkeyPatch
 
 
-def _called(exit_code: int, *words: object) -> Any:
+def _called(exit_code, *words):
     result = CliRunner().invoke(main, [*map(str, words)])
     assert result.exit_code == exit_code, result.output
     return result
 
 
-def _train(*words: object, out: str = "out") -> tuple[list[str], list[str]]:
+def _train(*words, out="out"):
     """Lines of the output and of what is told beside it."""
     result = _called(0, "train", *words, "-o", out)
     return result.stdout.splitlines(), result.stderr.splitlines()
 
 
-def _refused(*words: object, out: str = "out") -> str:
+def _refused(*words, out="out"):
     return " ".join(_called(2, "train", *words, "-o", out).output.split())
 
 
-def _never_read(monkeypatch: Patch) -> None:
+def _never_read(monkeypatch):
     monkeypatch.setattr(kept_images, "read_images", lambda *_: pytest.fail("read"))
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: Patch) -> Path:
+def run(tmp_path, monkeypatch):
     """The file of a training, in the current folder, and a module of one's own methods."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_methods.py").write_text(OWN)
     return write_run(tmp_path / "proto.toml")
 
 
-def test_each_file_and_seed_has_a_folder_and_a_line(run: Path) -> None:
+def test_each_file_and_seed_has_a_folder_and_a_line(run):
     write_run(run.with_name("wide.toml"), channels=6)
     lines, told = _train("proto.toml", "wide.toml", "--seed", 0, "--seed", 3)
     names = ["proto-0", "proto-3", "wide-0", "wide-3"]
@@ -90,7 +88,7 @@ def test_each_file_and_seed_has_a_folder_and_a_line(run: Path) -> None:
         assert state_sha256(torch.load(folder / WEIGHTS, weights_only=True)) == digest
 
 
-def test_images_are_read_once_and_finished_ones_left(run: Path, monkeypatch: Patch) -> None:
+def test_images_are_read_once_and_finished_ones_left(run, monkeypatch):
     first, _ = _train("proto.toml")
     before = {p: p.read_bytes() for p in (run.parent / "out").rglob("*") if p.is_file()}
     _never_read(monkeypatch)
@@ -101,7 +99,7 @@ def test_images_are_read_once_and_finished_ones_left(run: Path, monkeypatch: Pat
     assert _train("proto.toml")[0] == first  # which no image is needed for
 
 
-def test_kept_images_are_those_read_and_anew_where_the_raw_folder_changed(tmp_path: Path) -> None:
+def test_kept_images_are_those_read_and_anew_where_the_raw_folder_changed(tmp_path):
     raw, data = tmp_path / "raw", DataSettings("digits", 8)
     (raw / "digits").mkdir(parents=True)
     path, told = tmp_path / "kept/images.npz", list[str]()
@@ -124,7 +122,7 @@ def test_kept_images_are_those_read_and_anew_where_the_raw_folder_changed(tmp_pa
     assert told == ["reading canaries", "canaries"]
 
 
-def test_what_was_trained_answers_task_sets(run: Path) -> None:
+def test_what_was_trained_answers_task_sets(run):
     """`answer` writes results that a release accepts, under a name of its own."""
     _train("proto.toml", "--seed", 3)
     words = ["answer", "out/proto-3", "--dataset", "digits", "--task-set", "open-5w10s7q", "-o"]
@@ -136,7 +134,7 @@ def test_what_was_trained_answers_task_sets(run: Path) -> None:
     assert not Path("out/proto-3/answers.journal").exists()
 
 
-def test_folders_that_are_refused(run: Path) -> None:
+def test_folders_that_are_refused(run):
     Path("b").mkdir()
     write_run(Path("b/proto.toml"), channels=5)
     assert "two trainings would be proto-0" in _refused("proto.toml", "b/proto.toml")
@@ -147,7 +145,7 @@ def test_folders_that_are_refused(run: Path) -> None:
     assert "is the folder of one training" in _refused("proto.toml", out="out/proto-0")
 
 
-def test_a_stopped_one_goes_on_with_as_many_threads_and_the_same_code(run: Path) -> None:
+def test_a_stopped_one_goes_on_with_as_many_threads_and_the_same_code(run):
     write_run(run, method="own_methods:Cosine", every=1)
     with stopped_at(2, EngineError):
         assert "killed" in _refused("proto.toml")
@@ -163,7 +161,7 @@ def test_a_stopped_one_goes_on_with_as_many_threads_and_the_same_code(run: Path)
     assert _train("proto.toml")[0] == whole
 
 
-def test_a_gpu_that_is_not_there(run: Path, monkeypatch: Patch) -> None:
+def test_a_gpu_that_is_not_there(run, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     _never_read(monkeypatch)
     assert "torch sees no GPU" in _refused("proto.toml", "--device", "cuda")
@@ -193,9 +191,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("before", "after", "words"), FILES, ids=lambda text: text[:30])
-def test_files_that_are_refused(
-    before: str, after: str, words: str, run: Path, monkeypatch: Patch
-) -> None:
+def test_files_that_are_refused(before, after, words, run, monkeypatch):
     if "source" not in before:  # of which the name is known where it is read
         _never_read(monkeypatch)
     run.write_text(run.read_text().replace(before, after))
@@ -203,7 +199,7 @@ def test_files_that_are_refused(
 
 
 @pytest.mark.slow
-def test_those_on_ray_are_those_of_this_machine(root: Path, run: Path) -> None:
+def test_those_on_ray_are_those_of_this_machine(root, run):
     """In other processes, also of a method of one's own."""
     pytest.importorskip("ray", reason="needs the extra `ray`")
     write_run(run.with_name("own.toml"), method="own_methods:Cosine")
@@ -218,19 +214,19 @@ def test_those_on_ray_are_those_of_this_machine(root: Path, run: Path) -> None:
     assert (there.returncode, there.stdout) == (0, here.stdout), there.stderr
 
 
-def test_files_of_the_ten_methods_are_trainings(root: Path, tmp_path: Path) -> None:
+def test_files_of_the_ten_methods_are_trainings(root, tmp_path):
     planned = several.plan(sorted((root / "examples/training").iterdir()), [0], tmp_path)
     assert {one.settings.method for one in planned} == set(METHODS)
     assert {one.settings.data.channels for one in planned} == {3}
 
 
 @pytest.fixture
-def leo(run: Path) -> Path:
+def leo(run):
     """LEO, whose network is frozen, and starts from that of ProtoNet."""
     return write_run(run.with_name("leo.toml"), method="LEO", start="proto")
 
 
-def test_a_start_is_followed_by_what_has_its_network(leo: Path) -> None:
+def test_a_start_is_followed_by_what_has_its_network(leo):
     """And what a stopped one started from must be what it goes on from."""
     lines, _ = _train("leo.toml", "proto.toml", "--seed", 0, "--seed", 1)
     digests = dict(line.split() for line in lines)
@@ -248,7 +244,7 @@ def test_a_start_is_followed_by_what_has_its_network(leo: Path) -> None:
         resume(leo.parent, {**ours.about, "start": "another"}, ours.method, optimizer)
 
 
-def test_starts_that_are_refused(leo: Path) -> None:
+def test_starts_that_are_refused(leo):
     """Before images are read, but for another network."""
     proto = leo.with_name("proto.toml")
     said = _refused("leo.toml", "--seed", 1)
@@ -267,13 +263,13 @@ SPY = "from pathlib import Path\nPath({mark!r}).touch()\n"
 COSINE = "own_methods:Cosine"
 
 
-def _train_here(*runs: str | Path) -> None:
+def _train_here(*runs):
     planned = several.plan([Path(run) for run in runs], [], Path("out").resolve())
     list(several.train_all(planned, None, engine=LocalEngine()))
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """A folder with trainings: `whole` is finished, `stopped` is not, `own` has its own method."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
@@ -288,7 +284,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def here(made: Path, tmp_path: Path, monkeypatch: Patch) -> Path:
+def here(made, tmp_path, monkeypatch):
     """A copy of it, the current folder."""
     folder = shutil.copytree(made, tmp_path / "here")
     monkeypatch.chdir(folder)
@@ -296,19 +292,19 @@ def here(made: Path, tmp_path: Path, monkeypatch: Patch) -> Path:
 
 
 @pytest.fixture
-def mark(here: Path) -> Path:
+def mark(here):
     """Puts other code where the method's is; gives the file that shows that it has run."""
     mark = here / "it-ran"
     (here / "own_methods.py").write_text(OWN + SPY.format(mark=str(mark)))
     return mark
 
 
-def _tell(folder: Path, **changes: Any) -> None:
+def _tell(folder, **changes):
     about = json.loads((folder / ABOUT).read_text()) | changes
     (folder / ABOUT).write_text(json.dumps({k: v for k, v in about.items() if v is not None}))
 
 
-def test_code_is_named_and_compared_before_it_runs(here: Path, mark: Path) -> None:
+def test_code_is_named_and_compared_before_it_runs(here, mark):
     own, not_that = here / "out/own-0", "code of 'own_methods:Cosine' is not that which"
     with pytest.raises(BackboneError, match=r"somebody's own(.|\n)*--method own_methods:Cosine"):
         load_trained(own)
@@ -332,7 +328,7 @@ def test_code_is_named_and_compared_before_it_runs(here: Path, mark: Path) -> No
         load_trained(own, COSINE)
 
 
-def test_only_the_network_is_asked_for_and_no_code_runs(here: Path, mark: Path) -> None:
+def test_only_the_network_is_asked_for_and_no_code_runs(here, mark):
     """As a backbone, and as what another training starts from."""
     backbone = load_backbone(f"trained:{here / 'out/own-0'}")
     assert backbone.describe()["weights"]["method"] == "Cosine-conv4-5w1s"
@@ -344,7 +340,7 @@ def test_only_the_network_is_asked_for_and_no_code_runs(here: Path, mark: Path) 
     assert not mark.exists()
 
 
-def test_modules_are_found_and_not_run(here: Path) -> None:
+def test_modules_are_found_and_not_run(here):
     mark, spaced = here / "it-ran", here / "spaced/one.py"
     for folder in ("inside", "spaced"):
         (here / folder).mkdir()
@@ -360,7 +356,7 @@ def test_modules_are_found_and_not_run(here: Path) -> None:
     assert not mark.exists()
 
 
-def test_a_class_of_another_module_than_is_named(here: Path) -> None:
+def test_a_class_of_another_module_than_is_named(here):
     """As a package that gives its classes in one place."""
     (here / "inside").mkdir()
     (here / "inside/__init__.py").write_text("from inside.methods import Cosine\n")
@@ -371,7 +367,7 @@ def test_a_class_of_another_module_than_is_named(here: Path) -> None:
     assert load_trained(here / "out/packed-0", "inside:Cosine").name == "Cosine-conv4-5w1s"
 
 
-VALUES: list[Any] = [
+VALUES = [
     None, True, -1, 0, 2**64, 1e999, 0.5, "", "x", "\0", "../../x", "9" * 5000, [], [[[]]], {},
     {"a": {"b": 1}}, [1] * 5000,
 ]  # fmt: skip
@@ -380,7 +376,7 @@ WHOLE = ("method", "optimizer")
 """Parts of a checkpoint whose own parts are torch's."""
 
 
-def _forgeries(content: Any, count: int) -> Iterator[Any]:
+def _forgeries(content, count):
     """Put so many values in the place of each part in turn, and leave it out."""
     yield from islice(CYCLE, count)
     for name, part in content.items() if isinstance(content, dict) else ():
@@ -389,11 +385,11 @@ def _forgeries(content: Any, count: int) -> Iterator[Any]:
             yield {**content, name: forged}
 
 
-def _every_use(folder: Path) -> None:
+def _every_use(folder):
     """Whatever reads a folder ends well, or in an error of ours."""
     settings = read_settings(folder.parent.parent / f"{folder.name.removesuffix('-0')}.toml")
     images = kept_images.TrainingImages(np.zeros((60, 1, 8, 8), np.uint8), np.full(10, 6), "x")
-    uses: list[Callable[[], object]] = [
+    uses = [
         lambda: load_trained(folder),
         lambda: load_network(folder),
         lambda: several.plan([Path("whole.toml"), Path("stopped.toml")], [], folder.parent),
@@ -405,7 +401,7 @@ def _every_use(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_field_of_a_finished_training(here: Path) -> None:
+def test_every_field_of_a_finished_training(here):
     folder = here / "out/whole-0"
     about = json.loads((folder / ABOUT).read_text())
     for forged in _forgeries(about, 3):
@@ -416,12 +412,12 @@ def test_every_field_of_a_finished_training(here: Path) -> None:
 class Runs:
     """A pickle that runs something."""
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return os.mkdir, ("it-ran",)
 
 
 NAMES = ("out/whole-0/trained.json", "out/whole-0/weights.pt", "out/stopped-0/checkpoint.pt")
-OTHERS: dict[str, Callable[[Path], object]] = {
+OTHERS = {
     "a FIFO": lambda p: os.mkfifo(p),
     "a link to a FIFO": lambda p: (os.mkfifo(p.with_name("pipe")), p.symlink_to("pipe")),
     "a device": lambda p: p.symlink_to("/dev/zero"),
@@ -430,7 +426,7 @@ OTHERS: dict[str, Callable[[Path], object]] = {
     "torch's code": lambda p: torch.save({"a": Runs()}, p),
     "noise": lambda p: p.write_bytes(bytes(range(256)) * 9),
 }
-TEXTS: dict[str, bytes] = {
+TEXTS = {
     "nothing": b"",
     "cut short": b'{"settings": {',
     "of another kind": b"[1, 2",
@@ -449,7 +445,7 @@ TEXTS: dict[str, bytes] = {
     ],
     ids=[*(f"{name} {kind}" for name in NAMES for kind in OTHERS), *TEXTS],
 )
-def test_files_that_are_none(name: str, put: Any, here: Path) -> None:
+def test_files_that_are_none(name, put, here):
     (here / name).unlink()
     put(here / name) if callable(put) else (here / name).write_bytes(put)
     use = load_trained if "whole" in name else lambda _: _train_here("stopped.toml")
@@ -460,7 +456,7 @@ def test_files_that_are_none(name: str, put: Any, here: Path) -> None:
     assert not (here / "it-ran").exists()
 
 
-STATES: dict[str, Callable[[dict[str, Any]], Any]] = {
+STATES = {
     "a list": lambda state: list(state.values()),
     "no tensors": lambda state: dict.fromkeys(state, 1.0),
     "texts": lambda state: {**state, "network.blocks.0.bias": "x"},
@@ -476,7 +472,7 @@ STATES: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("change", STATES.values(), ids=STATES)
-def test_weights_of_something_else(change: Callable[[Any], Any], here: Path) -> None:
+def test_weights_of_something_else(change, here):
     """Even where the description says their digest."""
     folder = here / "out/whole-0"
     changed = change(torch.load(folder / WEIGHTS, weights_only=True))
@@ -490,7 +486,7 @@ def test_weights_of_something_else(change: Callable[[Any], Any], here: Path) -> 
 
 
 @pytest.mark.slow
-def test_every_part_of_a_checkpoint(here: Path) -> None:
+def test_every_part_of_a_checkpoint(here):
     folder = here / "out/stopped-0"
     kept = torch.load(folder / CHECKPOINT, weights_only=True)
     about, settings = json.loads(kept["about"]), read_settings(here / "stopped.toml")
@@ -506,7 +502,7 @@ def test_every_part_of_a_checkpoint(here: Path) -> None:
             assert bool(progress.best) == bool(progress.curve)
 
 
-def test_a_link_in_a_folder_is_not_written_through(here: Path) -> None:
+def test_a_link_in_a_folder_is_not_written_through(here):
     folder = here / "out/stopped-0"
     for name in (CURVE, WEIGHTS):
         (folder / name).unlink(missing_ok=True)
@@ -521,7 +517,7 @@ def test_a_link_in_a_folder_is_not_written_through(here: Path) -> None:
     assert not (here / "nowhere").exists()
 
 
-def test_kept_images_that_are_forged(here: Path) -> None:
+def test_kept_images_that_are_forged(here):
     (path,) = (here / "out/.images").iterdir()
     whole = path.read_bytes()
     with np.load(path) as arrays:
@@ -538,7 +534,7 @@ def test_kept_images_that_are_forged(here: Path) -> None:
             kept_images.load_images(path)
 
 
-def test_what_a_method_raises_is_an_error_of_ours(here: Path) -> None:
+def test_what_a_method_raises_is_an_error_of_ours(here):
     """Such as of images too small for the network, which only the first step tells."""
     path = write_run(here / "x.toml")
     path.write_text(path.read_text().replace("side = 8", 'side = 1\nfit = "squeeze"'))
@@ -546,7 +542,7 @@ def test_what_a_method_raises_is_an_error_of_ours(here: Path) -> None:
         _train_here(path)
 
 
-def test_a_seed_of_the_command_is_bounded_too(here: Path) -> None:
+def test_a_seed_of_the_command_is_bounded_too(here):
     words = ["train", "whole.toml", "-o", "out", "--seed"]
     _called(2, *words, 2**64)
     _called(0, *words, 2**64 - 1)

@@ -1,18 +1,17 @@
 """Networks beside convolutions by scipy, their shapes and parameters."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from plain_episodes import Floats, batch_normed, disturb_norms, numbers
+from plain_episodes import batch_normed, disturb_norms, numbers
 from scipy.ndimage import correlate
 
-from builders.training.networks import Conv4, Network, ResNet12
+from builders.training.networks import Conv4, ResNet12
 
 
-def _convolved(maps: Floats, layer: torch.nn.Conv2d) -> Floats:
+def _convolved(maps, layer):
     """Each filter is over all channels, of which the middle sum is the convolution's."""
     weights, middle = numbers(layer.weight), layer.in_channels // 2
     filtered = [[correlate(m, w, mode="constant")[middle] for w in weights] for m in maps]
@@ -20,17 +19,17 @@ def _convolved(maps: Floats, layer: torch.nn.Conv2d) -> Floats:
     return np.array(filtered) + bias
 
 
-def _rectified(maps: Floats, slope: float) -> Floats:
+def _rectified(maps, slope):
     return np.where(maps > 0, maps, slope * maps)
 
 
-def _pooled(maps: Floats) -> Floats:
+def _pooled(maps):
     side = maps.shape[-1] // 2
     cut = maps[..., : 2 * side, : 2 * side]
     return cut.reshape(*maps.shape[:2], side, 2, side, 2).max(axis=(3, 5))
 
 
-def _layers(network: Network) -> list[tuple[torch.nn.Module, torch.nn.Module]]:
+def _layers(network):
     """Convolutions and the norms behind them, which are disturbed."""
     disturb_norms(network)
     kinds = torch.nn.Conv2d, torch.nn.BatchNorm2d
@@ -40,7 +39,7 @@ def _layers(network: Network) -> list[tuple[torch.nn.Module, torch.nn.Module]]:
 
 @pytest.mark.parametrize("train", [True, False])
 @pytest.mark.parametrize("slope", [0.0, 0.2])
-def test_conv4_is_its_definition(train: bool, slope: float) -> None:
+def test_conv4_is_its_definition(train, slope):
     torch.manual_seed(0)
     pools = (True, False, True)
     network, images = Conv4(3, pools=pools, slope=slope, inputs=2), torch.rand(4, 2, 10, 10)
@@ -52,7 +51,7 @@ def test_conv4_is_its_definition(train: bool, slope: float) -> None:
 
 
 @pytest.mark.parametrize("train", [True, False])
-def test_resnet12_is_its_definition(train: bool) -> None:
+def test_resnet12_is_its_definition(train):
     torch.manual_seed(0)
     pools = (True, False)
     network, images = ResNet12(widths=(3, 4), pools=pools, inputs=2), torch.rand(4, 2, 7, 7)
@@ -68,12 +67,12 @@ def test_resnet12_is_its_definition(train: bool) -> None:
     np.testing.assert_allclose(numbers(network.train(train)(images)), maps, atol=1e-5)
 
 
-def test_dropblock_of_a_given_mask() -> None:
+def test_dropblock_of_a_given_mask():
     """Two blocks with dropout of single numbers, then squares of 3 x 3; masks are drawn alike."""
     rate, square = 0.3, 3
     network = ResNet12((2, 2, 3), (False,) * 3, 3, drop=rate, drop_block=square, drop_ramp=2)
     images = torch.rand(2, 3, 7, 7)
-    inside: list[Floats] = []
+    inside = []
     network.blocks[2].after.register_forward_hook(lambda *made: inside.append(numbers(made[-1])))
     torch.manual_seed(5)
     found = numbers(network.train()(images))
@@ -91,7 +90,7 @@ def test_dropblock_of_a_given_mask() -> None:
     np.testing.assert_array_equal(numbers(network.eval()(images)), inside[1])
 
 
-def test_mixed_precision_is_of_training_alone() -> None:
+def test_mixed_precision_is_of_training_alone():
     torch.manual_seed(0)
     network, images = Conv4(4, (True, True, False, False), inputs=3), torch.rand(2, 3, 12, 12)
     whole = network.train()(images)
@@ -115,9 +114,7 @@ def test_mixed_precision_is_of_training_alone() -> None:
         (partial(ResNet12, pools=(True, True, True, False)), 3, 84, (640, 10, 10), None),
     ],
 )
-def test_maps_and_parameters_are_as_many_as_in_papers(
-    make: Callable[..., Network], inputs: int, side: int, shape: tuple, parameters: int | None
-) -> None:
+def test_maps_and_parameters_are_as_many_as_in_papers(make, inputs, side, shape, parameters):
     network = make(inputs=inputs).eval()
     with torch.no_grad():
         assert network(torch.rand(2, inputs, side, side)).shape == (2, *shape)

@@ -3,8 +3,6 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,12 +38,12 @@ SETTINGS = RunSettings(
 )
 
 
-def _trained_by(**changes: Any) -> RunSettings:
+def _trained_by(**changes):
     return structs.replace(SETTINGS, training=structs.replace(SETTINGS.training, **changes))
 
 
 @pytest.fixture(scope="module")
-def images() -> TrainingImages:
+def images():
     """Eight classes: noise about a picture of each."""
     rng = np.random.default_rng(0)
     sizes = np.array([6, 7, 5, 9, 6, 6, 8, 5])
@@ -55,21 +53,21 @@ def images() -> TrainingImages:
 
 
 @pytest.fixture(scope="module")
-def finished(images: TrainingImages, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(images, tmp_path_factory):
     folder = tmp_path_factory.mktemp("training") / "run"
     run.train(SETTINGS, images, images, folder)
     return folder
 
 
-def _files(folder: Path) -> dict[str, bytes]:
+def _files(folder):
     return {file.name: file.read_bytes() for file in folder.iterdir() if file.name[0] != "."}
 
 
-def _digest(folder: Path) -> str:
+def _digest(folder):
     return str(json.loads((folder / ABOUT).read_text())["weights_sha256"])
 
 
-def test_the_same_again(finished: Path, images: TrainingImages, tmp_path: Path) -> None:
+def test_the_same_again(finished, images, tmp_path):
     assert run.train(SETTINGS, images, images, tmp_path / "again") == _digest(finished)
     assert _files(tmp_path / "again") == _files(finished)
     rows = (finished / CURVE).read_text().splitlines()
@@ -83,24 +81,20 @@ def test_the_same_again(finished: Path, images: TrainingImages, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("killed_at", [1, 4, 7, 11])
-def test_killed_and_gone_on_with(
-    killed_at: int, finished: Path, images: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_and_gone_on_with(killed_at, finished, images, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "SECONDS", 0)
     with pytest.raises(KeyboardInterrupt), stopped_at(killed_at):
         run.train(SETTINGS, images, images, tmp_path)
     with pytest.raises(BackboneError, match="no finished training"):
         load_trained(tmp_path)
-    told: list[str] = []
+    told = []
     assert run.train(SETTINGS, images, images, tmp_path, told.append) == _digest(finished)
     assert told[0] == f"goes on after step {killed_at}"
     assert _files(tmp_path) == _files(finished)
     assert CHECKPOINT not in _files(tmp_path)
 
 
-def test_the_weights_kept_are_the_best_and_answer_as_validated(
-    finished: Path, images: TrainingImages
-) -> None:
+def test_the_weights_kept_are_the_best_and_answer_as_validated(finished, images):
     """Those of the first of the highest accuracies, which validation finds again."""
     about = json.loads((finished / ABOUT).read_text())
     rows = [line.split(",") for line in (finished / CURVE).read_text().splitlines()[1:]]
@@ -118,7 +112,7 @@ def test_the_weights_kept_are_the_best_and_answer_as_validated(
     assert answers.tolist() == scores.argmax(dim=1).tolist()
 
 
-def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
+def test_it_learns(images, tmp_path):
     settings = structs.replace(
         _trained_by(steps=60, rate=0.01), validation=ValidationSettings(str(TASK), 20, 20)
     )
@@ -127,12 +121,12 @@ def test_it_learns(images: TrainingImages, tmp_path: Path) -> None:
     assert run.accuracy(load_trained(tmp_path / "r").method, settings, images, 50) > new + 10
 
 
-def test_classes_that_are_too_small(images: TrainingImages, tmp_path: Path) -> None:
+def test_classes_that_are_too_small(images, tmp_path):
     with pytest.raises(SpecError, match=r"1 of \d classes have at least 9 images"):
         run.train(_trained_by(episode="3w3s6q"), images, images, tmp_path)
 
 
-def test_a_step_s_gradient_is_clipped(images: TrainingImages, tmp_path: Path) -> None:
+def test_a_step_s_gradient_is_clipped(images, tmp_path):
     """SGD without momentum moves weights by rate times the gradient, so by rate times clip."""
     moved = {}
     for clip in (0.0, 1e9, 0.01):
@@ -145,7 +139,7 @@ def test_a_step_s_gradient_is_clipped(images: TrainingImages, tmp_path: Path) ->
     assert moved[0.01] == pytest.approx(0.5 * 0.01, rel=1e-3)
 
 
-def test_fields_of_other_versions(finished: Path, images: TrainingImages, tmp_path: Path) -> None:
+def test_fields_of_other_versions(finished, images, tmp_path):
     """A folder of before a field is as unless given; one of a later version is refused."""
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     about = json.loads((tmp_path / ABOUT).read_text())
@@ -164,12 +158,12 @@ def test_fields_of_other_versions(finished: Path, images: TrainingImages, tmp_pa
 LEVELS = np.random.default_rng(0).integers(0, 256, (12, 20, 3), np.uint8)
 
 
-def test_colours_are_refused_where_no_channels_are_said() -> None:
+def test_colours_are_refused_where_no_channels_are_said():
     with pytest.raises(SpecError, match="a has colours"):
         levels_of(Image.fromarray(LEVELS), DataSettings("none", 12, fit="squeeze"), "a")
 
 
-def test_a_random_crop_is_a_part_of_the_padded_picture() -> None:
+def test_a_random_crop_is_a_part_of_the_padded_picture():
     data = DataSettings("none", 12, channels=3)
     levels = np.repeat(LEVELS[None, :, :12].transpose(0, 3, 1, 2), 8, axis=0)
     how = AugmentationSettings(crop="random", padding=2, flip=0.5)
@@ -187,7 +181,7 @@ def test_a_random_crop_is_a_part_of_the_padded_picture() -> None:
     assert len({place[0] for place in places}) > 3
 
 
-def test_other_changes() -> None:
+def test_other_changes():
     data = DataSettings("none", 10, channels=3, resize=12)
     levels = np.repeat(LEVELS[None, :, :12].transpose(0, 3, 1, 2), 3, axis=0)
     plain = Inputs(data).plain(levels)
@@ -216,6 +210,6 @@ def test_other_changes() -> None:
         ),
     ],
 )
-def test_rates_of_steps(how: dict[str, Any], expected: list[float]) -> None:
+def test_rates_of_steps(how, expected):
     settings = TrainingSettings(**{"steps": len(expected), "rate": 1.0, **how})
     np.testing.assert_allclose(list(run._rates(settings)), expected, atol=1e-12)

@@ -4,9 +4,7 @@ import json
 import shutil
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -32,19 +30,18 @@ from builders.training.settings import (
     ValidationSettings,
 )
 from builders.training.trained import Trained, answer, fits_ways, levels_for, load_trained
-from fslbench_data.release.release import Release
 
 NETWORK = NetworkSettings(channels=4, pools=(True, True, False, False))
 
 
-def _trained(name: str, episode: str = "5w5s15q", side: int = 8, **settings: Any) -> Trained:
+def _trained(name, episode="5w5s15q", side=8, **settings):
     training, data = TrainingSettings(episode), DataSettings("digits", side)
     run = RunSettings(name, data, network=NETWORK, training=training, settings=settings)
     return Trained(build_method(run, 6).eval(), run, {})
 
 
 @pytest.mark.parametrize("name", [*METHODS, "BOIL nil"])
-def test_a_method_answers_tasks_of_the_ways_that_it_says(name: str) -> None:
+def test_a_method_answers_tasks_of_the_ways_that_it_says(name):
     """Of all methods: who says that it fits answers, and who does not refuses."""
     trained = _trained("BOIL", side=12, nil=True) if name == "BOIL nil" else _trained(name, side=12)
     generator = torch.Generator().manual_seed(0)
@@ -61,7 +58,7 @@ def test_a_method_answers_tasks_of_the_ways_that_it_says(name: str) -> None:
             trained.method.scores(support, query)
 
 
-def test_task_sets_that_do_not_fit(embedded: Release) -> None:
+def test_task_sets_that_do_not_fit(embedded):
     ask = partial(answer, release=embedded, levels=pytest.fail, datasets=["digits"])
     said = r"ANIL-conv4-7w1s answers no task set of digits(.|\n)*of 7 ways"
     with pytest.raises(SpecError, match=said):
@@ -70,9 +67,7 @@ def test_task_sets_that_do_not_fit(embedded: Release) -> None:
         ask(_trained("ProtoNet"), task_sets=["open-5w5s5q", "episodes-10w100s10q"])
 
 
-def test_pictures_of_a_release_are_read_as_in_training(
-    embedded: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pictures_of_a_release_are_read_as_in_training(embedded, tmp_path, monkeypatch):
     """Those that it holds, or those of the source if they are the same images."""
     levels = np.random.default_rng(0).integers(0, 256, (2, 12, 20, 3), np.uint8)
     paths = [tmp_path / f"{number}.png" for number in range(2)]
@@ -111,7 +106,7 @@ SMALL = {
 }
 
 
-def _images(folder: Path, size: tuple[int, int], mode: str) -> Any:
+def _images(folder, size, mode):
     """Three classes of four pictures of noise."""
     rng = np.random.default_rng(0)
     for name in "abc":
@@ -122,7 +117,7 @@ def _images(folder: Path, size: tuple[int, int], mode: str) -> Any:
     return read_source("image_folder", folder, name="noise", options=ABOUT_PICTURES)
 
 
-def _levels_trained_on(images: Any, data: DataSettings, folder: Path) -> Any:
+def _levels_trained_on(images, data, folder):
     """The levels that a training in the folder was trained on."""
     if data.kept == 8 and data.channels is None:  # as glyphs: means of 3 x 3 pixels
         shown = [np.asarray(images.open(i).convert("L"), np.float32) for i in range(12)]
@@ -135,13 +130,13 @@ def _levels_trained_on(images: Any, data: DataSettings, folder: Path) -> Any:
     return levels
 
 
-def _extract(images: Any, trained: Path, folder: Path) -> precomputed.PrecomputedFeatures:
+def _extract(images, trained, folder):
     settings = Settings(threads=1, workers=0)
     return precomputed.write_precomputed(images, f"trained:{trained}", folder, settings)
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     images = _images(folder / "raw", (24, 24), "L")
     _levels_trained_on(images, DataSettings("none", 24), folder / "proto-0")
@@ -149,9 +144,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("data", "size", "mode"), CASES.values(), ids=CASES)
-def test_features_are_the_maps_of_the_network(
-    data: DataSettings, size: tuple[int, int], mode: str, tmp_path: Path
-) -> None:
+def test_features_are_the_maps_of_the_network(data, size, mode, tmp_path):
     images, folder = _images(tmp_path / "raw", size, mode), tmp_path / "proto-0"
     levels = _levels_trained_on(images, data, folder)
     features = _extract(images, folder, tmp_path / "f").features("noise")
@@ -169,9 +162,7 @@ def test_features_are_the_maps_of_the_network(
         (3, (72, 72), "RGB", "72 x 72 pixels, not 24 x 24"),
     ],
 )
-def test_pictures_that_no_setting_is_for(
-    channels: int | None, size: tuple[int, int], mode: str, words: str, tmp_path: Path
-) -> None:
+def test_pictures_that_no_setting_is_for(channels, size, mode, words, tmp_path):
     fitting = _images(tmp_path / "fitting", (24, 24), "L")
     _levels_trained_on(fitting, DataSettings("none", 24, channels=channels), tmp_path / "proto-0")
     images = _images(tmp_path / "raw", size, mode)
@@ -179,7 +170,7 @@ def test_pictures_that_no_setting_is_for(
         _extract(images, tmp_path / "proto-0", tmp_path / "f")
 
 
-def test_it_says_which_weights_they_are_and_refuses_others(trained: Path, tmp_path: Path) -> None:
+def test_it_says_which_weights_they_are_and_refuses_others(trained, tmp_path):
     about = json.loads((trained / ABOUT).read_text())
     for name, weights in ((f"trained:{trained}", None), ("trained:proto-0", trained.parent)):
         described = load_backbone(name, weights).describe()

@@ -10,16 +10,16 @@ from benchmark_spec.version import __version__
 
 
 @pytest.fixture
-def mine(root: Path) -> str:
+def mine(root):
     return str(root / "examples/my_results.parquet")
 
 
-def test_version() -> None:
+def test_version():
     assert printed("--version").strip() == f"fslbench, version {__version__}"
 
 
 @pytest.mark.slow
-def test_the_installed_command(mine: str) -> None:
+def test_the_installed_command(mine):
     """Through the real entry point: a table on standard output, no escapes, a line on stderr."""
     command = Path(sys.executable).with_name("fslbench")
     if not command.exists():
@@ -38,7 +38,7 @@ def test_the_installed_command(mine: str) -> None:
 ONE_SET = ("--dataset", "digits", "--task-set", "closed-5w5s5q")
 
 
-def test_some_methods_only(mine: str) -> None:
+def test_some_methods_only(mine):
     chosen = ("--method", "pixels/Ridge", "--method", "pixels/NCC")
     text = printed("score", mine, *ONE_SET, *chosen)
     assert "pixels/Ridge" in text
@@ -51,7 +51,7 @@ def test_some_methods_only(mine: str) -> None:
     assert "--method does not go with --bias" in refused.stderr
 
 
-def test_a_data_set_in_place_of_a_release() -> None:
+def test_a_data_set_in_place_of_a_release():
     refused = invoke("info", "digits")
     assert refused.exit_code == 2
     assert refused.stderr.endswith("fix: fslbench info --dataset digits\n")

@@ -15,7 +15,6 @@ from fslbench_data.files import sha256_of
 from fslbench_data.render.table import Column, Table, markdown
 from fslbench_data.render.templating import BREAK, escaped, neutral, neutral_table
 from fslbench_data.submission.merging import renamed
-from fslbench_data.submission.model import Submission
 
 HOSTILE = (
     "<img src=x onerror=alert(1)> @octocat #12 GH-7 [x](http://e.vil) ![y](//e.vil) www.e.vil "
@@ -27,14 +26,14 @@ DIGITS = ("--dataset", "digits", *(f"--task-set={s}-5w10s7q" for s in ("open", "
 
 
 @pytest.fixture
-def repository(tmp_path: Path, root: Path) -> Repository:
+def repository(tmp_path, root):
     made = Repository(tmp_path / "results")
     made.add_bytes((root / "examples/my_results.parquet").read_bytes())
     return made
 
 
 @pytest.fixture
-def results(repository: Repository, example: Submission) -> Path:
+def results(repository, example):
     """The same with the example under a hostile name, too."""
     repository.add(renamed(example, {"pixels/Ridge": HOSTILE}))
     return repository.folder
@@ -44,7 +43,7 @@ REVIEW = "$ fslbench review examples/my_results.parquet --results examples/resul
 
 
 @pytest.mark.slow
-def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_has_what_the_commands_print(root, monkeypatch):
     monkeypatch.chdir(root)
     page = root / "docs/leaderboard.md"
     parts = page.read_text(encoding="utf-8").split("```")
@@ -64,7 +63,7 @@ def test_the_page_has_what_the_commands_print(root: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-def test_what_is_left_out_is_listed(results: Path, root: Path) -> None:
+def test_what_is_left_out_is_listed(results, root):
     for number in range(12):
         (results / f"submissions/{number:064x}.parquet").write_bytes(b"junk")
     (results / "submissions/\x1b[31mred\n.txt").write_bytes(b"")
@@ -87,9 +86,7 @@ def test_what_is_left_out_is_listed(results: Path, root: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_checkout_without_git_lfs(
-    repository: Repository, results: Path, root: Path, tmp_path: Path
-) -> None:
+def test_a_checkout_without_git_lfs(repository, results, root, tmp_path):
     for path in (results / "submissions").iterdir():
         path.write_text(_pointer(path))
     result = invoke("leaderboard", "--results", str(results), *DIGITS)
@@ -114,27 +111,25 @@ def test_a_checkout_without_git_lfs(
     assert "SHA-256 of its bytes" not in result.stdout
 
 
-def _pointer(path: Path) -> str:
+def _pointer(path):
     size, digest = path.stat().st_size, sha256_of(path)
     return f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {size}\n"
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_nothing_of_a_stranger_works_on_a_terminal(results: Path, form: str) -> None:
+def test_nothing_of_a_stranger_works_on_a_terminal(results, form):
     (results / f"submissions/{'0' * 64}.parquet").write_bytes(b"\x1b[31m")
     result = invoke("leaderboard", "--results", str(results), *DIGITS, "--format", form)
     for text in (result.stdout, result.stderr):
         assert {c for c in text if not c.isprintable()} <= {"\n", BREAK}
 
 
-def _shown(text: str) -> str:
+def _shown(text):
     """Markdown as it is shown, if nothing but backslashes has a meaning."""
     return re.sub(r"\\(.)", r"\1", text)
 
 
-def test_hostile_names_in_markdown(
-    repository: Repository, example: Submission, tmp_path: Path
-) -> None:
+def test_hostile_names_in_markdown(repository, example, tmp_path):
     """In a comment on what is proposed, and in the table of a repository that holds it."""
     theirs, where = tmp_path / "theirs.parquet", ("--results", str(repository.folder))
     renamed(example, {"pixels/Ridge": HOSTILE}).write(theirs)
@@ -154,7 +149,7 @@ def test_hostile_names_in_markdown(
     assert Elements(_shown(HOSTILE)).tags == ["img"]  # what it would have been
 
 
-def test_neutral_texts() -> None:
+def test_neutral_texts():
     assert neutral("plain name, 3.5 @ 7: a/b #x") == f"plain name, 3.5 @ 7: a/b #{BREAK}x"
     for text in ("@a", "a@b", "#1", "x#1", "GH-1", "http://x", "ftp://x", "www.x", ":tada:", "$x$"):
         shown = neutral(text)
@@ -167,7 +162,7 @@ def test_neutral_texts() -> None:
     assert not re.search("@[abc]", markdown([neutral_table(table)], ""))
 
 
-def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root: Path) -> None:
+def test_a_review_says_why_a_file_is_refused(results, tmp_path, root):
     junk, link = tmp_path / "junk.parquet", tmp_path / "link.parquet"
     junk.write_bytes(b"junk")
     link.symlink_to("/etc/passwd")
@@ -189,7 +184,7 @@ def test_a_review_says_why_a_file_is_refused(results: Path, tmp_path: Path, root
     assert "root:" not in text
 
 
-def test_a_review_of_what_is_there_already(repository: Repository, root: Path) -> None:
+def test_a_review_of_what_is_there_already(repository, root):
     """Reviewed from a checkout in which the file lies already: not compared with itself."""
     (same,) = (repository.folder / "submissions").iterdir()
     text = printed("review", str(same), "--results", str(repository.folder))
@@ -198,7 +193,7 @@ def test_a_review_of_what_is_there_already(repository: Repository, root: Path) -
     assert printed("review", file, "--results", str(repository.folder)) == text
 
 
-def test_a_review_is_never_too_long(tmp_path: Path, results: Path) -> None:
+def test_a_review_is_never_too_long(tmp_path, results):
     paths = [tmp_path / f"{number}.parquet" for number in range(120)]
     for path in paths:
         path.write_text(f"junk {path}")

@@ -2,22 +2,19 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
-import click
 import pytest
 from click.testing import CliRunner
 from commands import invoke
 
 from builders.cli import main as builders_main
 from fslbench_data.cli import main
-from fslbench_data.release.release import Release
 
 GO_ON = {"fetch", "features", "release", "results-repo", "train"}
 """Commands that fill a folder: called again they go on, and refuse what is not theirs."""
 
 QUERY = "SELECT 1 AS one"
-ENDINGS: dict[str, tuple[list[str], str, str]] = {
+ENDINGS = {
     "score": ([], "txt", "docx"),
     "table": ([], "tex", "json"),
     "compare": (["pixels/NCC", "pixels/LR"], "csv", "txtt"),
@@ -42,11 +39,11 @@ ENDINGS: dict[str, tuple[list[str], str, str]] = {
 does; what else they are given is not there, and is not looked at before."""
 
 
-def _options(command: click.Command) -> set[str]:
+def _options(command):
     return {text for option in command.params for text in option.opts}
 
 
-def test_every_command_that_writes_a_file_has_the_option() -> None:
+def test_every_command_that_writes_a_file_has_the_option():
     commands = main.commands | builders_main.commands
     writing = {name for name in commands if "--output" in _options(commands[name])}
     asking = {name for name in commands if "--overwrite" in _options(commands[name])}
@@ -55,7 +52,7 @@ def test_every_command_that_writes_a_file_has_the_option() -> None:
 
 
 @pytest.mark.parametrize("command", ENDINGS)
-def test_a_command_looks_at_the_file_before_it_works(command: str, tmp_path: Path) -> None:
+def test_a_command_looks_at_the_file_before_it_works(command, tmp_path):
     group = main if command in main.commands else builders_main
     arguments, ending, other = ENDINGS[command]
     path, nothing = tmp_path / f"out.{ending}", tmp_path / f"out.{other}"
@@ -71,9 +68,7 @@ def test_a_command_looks_at_the_file_before_it_works(command: str, tmp_path: Pat
 @pytest.mark.parametrize(
     "command", ["score", "compare", "merge", "sql", "plan", "evaluate", "plot"]
 )
-def test_a_file_that_is_there_is_replaced_if_that_is_said(
-    command: str, tmp_path: Path, root: Path, toy: Release
-) -> None:
+def test_a_file_that_is_there_is_replaced_if_that_is_said(command, tmp_path, root, toy):
     mine = root / "examples/my_results.parquet"
     endings = {"merge": "parquet", "evaluate": "parquet", "plot": "svg"}
     out, method = tmp_path / f"out.{endings.get(command, 'csv')}", tmp_path / "method.py"
@@ -95,7 +90,7 @@ def test_a_file_that_is_there_is_replaced_if_that_is_said(
     assert not list(tmp_path.glob("*.partial"))
 
 
-def test_not_even_then_the_input(tmp_path: Path, root: Path) -> None:
+def test_not_even_then_the_input(tmp_path, root):
     mine = tmp_path / "mine.parquet"
     mine.write_bytes((root / "examples/my_results.parquet").read_bytes())
     before = mine.read_bytes()
@@ -110,7 +105,7 @@ def test_not_even_then_the_input(tmp_path: Path, root: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_written_into_needs_no_leave(tmp_path: Path) -> None:
+def test_what_is_written_into_needs_no_leave(tmp_path):
     log = tmp_path / "log.txt"
     log.write_text("before\n")
     start = "from fslbench_data.cli import main; main()"
@@ -121,7 +116,7 @@ def test_what_is_written_into_needs_no_leave(tmp_path: Path) -> None:
     assert invoke("sql", QUERY, "-o", "/dev/null").exit_code == 0
 
 
-def test_with_a_format_other_endings_are_written(tmp_path: Path) -> None:
+def test_with_a_format_other_endings_are_written(tmp_path):
     sizes = {"dataset": "CUB", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
     printed = ["reported", "91 ± 1", *(f"--{name}={value}" for name, value in sizes.items()), "-o"]
     assert invoke(*printed, tmp_path / "out.dat", "--format", "csv").exit_code == 0

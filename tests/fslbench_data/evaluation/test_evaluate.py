@@ -22,7 +22,6 @@ from msgspec.structs import replace
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
-    FSLBenchError,
     MethodFailedError,
     OutputError,
     PredictionError,
@@ -32,15 +31,14 @@ from benchmark_spec.errors import (
 )
 from builders.release.results import with_right_queries
 from fslbench_data.release.pictures import MARK, mark_of, picture_name
-from fslbench_data.release.release import Release
 
 Array = np.ndarray[Any, Any]
 
 
-def ncc(support: Array, query: Array, rng: np.random.Generator) -> Array:
+def ncc(support, query, rng):
     """Nearest class centroid by cosine."""
 
-    def unit(x: Array) -> Array:
+    def unit(x):
         x = x.astype(np.float64)
         return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
 
@@ -51,10 +49,10 @@ def ncc(support: Array, query: Array, rng: np.random.Generator) -> Array:
 class Counted:
     """Nearest centroids, until at one call something else happens."""
 
-    def __init__(self, at: int = 0, error: BaseException | None = None) -> None:
+    def __init__(self, at=0, error=None):
         self.calls, self._at, self._error = 0, at, error
 
-    def __call__(self, support: Array, query: Array, rng: np.random.Generator) -> Array:
+    def __call__(self, support, query, rng):
         self.calls += 1
         if self._error is not None and self.calls == self._at:
             raise self._error
@@ -69,19 +67,19 @@ Journaled = Callable[..., fb.Submission]
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Path:
+def journal(tmp_path):
     return tmp_path / "x.partial"
 
 
 @pytest.fixture
-def journaled(journal: Path) -> Journaled:
+def journaled(journal):
     return lambda method, **how: fb.evaluate(
         method, **{"name": "ncc", "journal": journal} | ALL | how
     )
 
 
 @pytest.mark.slow
-def test_a_reference_method_again(embedded: Release) -> None:
+def test_a_reference_method_again(embedded):
     names = ["open-5w1s1q", "open-5w10s7q", "closed-5w5s5q", "pooled-5w10s7q"]
     found = fb.evaluate(ncc, embedded, features="pixels", name="pixels/NCC", task_sets=names)
     infos = [embedded.task_set_info("digits", name) for name in names]
@@ -94,10 +92,10 @@ def test_a_reference_method_again(embedded: Release) -> None:
     assert found.bindings == own
 
 
-def test_one_task_or_a_batch_gives_the_same_predictions() -> None:
-    given: list[tuple[Any, ...]] = []
+def test_one_task_or_a_batch_gives_the_same_predictions():
+    given = []
 
-    def look(support: Array, query: Array, rng: np.random.Generator) -> Array:
+    def look(support, query, rng):
         assert support.dtype == query.dtype == np.float32
         assert isinstance(rng, np.random.Generator)
         given.append((support.shape, query.shape))
@@ -111,11 +109,11 @@ def test_one_task_or_a_batch_gives_the_same_predictions() -> None:
     assert content_digest(one.table) == content_digest(many.table)
 
 
-def test_the_generator_depends_on_seed_and_task_alone() -> None:
-    def guess(support: Array, query: Array, rng: np.random.Generator) -> Array:
+def test_the_generator_depends_on_seed_and_task_alone():
+    def guess(support, query, rng):
         return rng.integers(0, len(support), len(query))
 
-    def run(**options: Any) -> Any:
+    def run(**options):
         return fb.evaluate(guess, **options, **ALL).table.column("predictions").to_pylist()
 
     assert run() == run()
@@ -125,7 +123,7 @@ def test_the_generator_depends_on_seed_and_task_alone() -> None:
 
 
 class _Strange:
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args, **kwargs):
         raise KeyError
 
 
@@ -143,14 +141,14 @@ class _Strange:
         (lambda n: (np.zeros(n, int), {"loss": 0.1}), "tuple of which numpy makes no array"),
     ],
 )
-def test_what_is_no_answer(answer: Any, said: str) -> None:
+def test_what_is_no_answer(answer, said):
     with pytest.raises(PredictionError) as caught:
         fb.evaluate(lambda s, q, r: answer(25), name="x", **ALL)
     assert said in str(caught.value)
     assert caught.value.where == "x on digits/open-5w5s5q, task 0"
 
 
-def test_a_method_that_raises_names_the_task_and_keeps_the_rest(journaled: Journaled) -> None:
+def test_a_method_that_raises_names_the_task_and_keeps_the_rest(journaled):
     fragile = Counted(8, ValueError("ran out of luck"))
     with pytest.raises(MethodFailedError, match=r"ValueError: ran out of luck") as caught:
         journaled(fragile)
@@ -161,23 +159,23 @@ def test_a_method_that_raises_names_the_task_and_keeps_the_rest(journaled: Journ
     assert content_digest(found.table) == content_digest(journaled(ncc, journal=None).table)
 
 
-def test_an_error_whose_text_raises_is_named() -> None:
+def test_an_error_whose_text_raises_is_named():
     class Mute(Exception):
-        def __str__(self) -> str:
+        def __str__(self):
             raise ValueError
 
     with pytest.raises(MethodFailedError, match="the method raised Mute: its text cannot be"):
         fb.evaluate(Counted(1, Mute()), **ALL)
 
 
-def test_an_interrupted_run_says_what_it_keeps() -> None:
-    told: list[int] = []
+def test_an_interrupted_run_says_what_it_keeps():
+    told = []
     with pytest.raises(KeyboardInterrupt):
         fb.evaluate(Counted(6, KeyboardInterrupt()), on_stop=told.append, **ALL)
     assert told == [5]
 
 
-def test_a_journal_of_another_run_is_not_resumed(journaled: Journaled, journal: Path) -> None:
+def test_a_journal_of_another_run_is_not_resumed(journaled, journal):
     journaled(ncc)
     for other, said in (
         ({"seed": 1}, r"another run(.|\n)*seed: 0, now 1"),
@@ -191,7 +189,7 @@ def test_a_journal_of_another_run_is_not_resumed(journaled: Journaled, journal: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on a file's size")
-def test_a_disk_that_is_full_names_the_journal(journaled: Journaled, journal: Path) -> None:
+def test_a_disk_that_is_full_names_the_journal(journaled, journal):
     import resource
 
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -205,13 +203,13 @@ def test_a_disk_that_is_full_names_the_journal(journaled: Journaled, journal: Pa
     assert content_digest(journaled(ncc).table) == content_digest(whole.table)
 
 
-def test_a_journal_without_answers_never_blocks(journaled: Journaled) -> None:
+def test_a_journal_without_answers_never_blocks(journaled):
     with pytest.raises(MethodFailedError):
         journaled(Counted(1, ValueError("at once")), batch=4)
     assert journaled(ncc, seed=3).table.num_rows == 31
 
 
-DAMAGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+DAMAGES = {
     "cut": lambda lines: [*lines[:10], lines[10][:7]],
     "garbage": lambda lines: [*lines[:10], b"\0\0\0\n", *lines[11:]],
     "head": lambda lines: [lines[0][:9]],
@@ -220,9 +218,7 @@ DAMAGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_journal_loses_only_what_is_damaged(
-    damage: str, journaled: Journaled, journal: Path
-) -> None:
+def test_a_damaged_journal_loses_only_what_is_damaged(damage, journaled, journal):
     expected, counted = journaled(ncc), Counted()
     whole = journal.read_bytes()
     journal.write_bytes(b"".join(DAMAGES[damage](whole.splitlines(keepends=True))))
@@ -243,7 +239,7 @@ def slow(support, query, rng):
 
 
 @pytest.mark.slow
-def test_killed_at_three_random_moments(tmp_path: Path) -> None:
+def test_killed_at_three_random_moments(tmp_path):
     """SIGKILL, again and again: the same submission as an uninterrupted run."""
     (tmp_path / "slow.py").write_text(SLOW)
     code = "from fslbench_data.cli import main; main()"
@@ -253,7 +249,7 @@ def test_killed_at_three_random_moments(tmp_path: Path) -> None:
     random.seed(7)
     path, partial = tmp_path / "x.parquet", tmp_path / "x.parquet.partial"
 
-    def lines() -> int:
+    def lines():
         return len(partial.read_bytes().splitlines()) if partial.exists() else 0
 
     kept = [0]
@@ -280,7 +276,7 @@ def test_killed_at_three_random_moments(tmp_path: Path) -> None:
 # ---- images -------------------------------------------------------------------------------------
 
 
-def _release(folder: Path, dataset: str, task_set: str, classes: int, paths: list[Any]) -> Release:
+def _release(folder, dataset, task_set, classes, paths):
     """A release of one data set, of so many classes of as many images each."""
     from benchmark_spec.protocol import TaskSetName
     from builders.release.writer import ReleaseWriter
@@ -301,7 +297,7 @@ def _release(folder: Path, dataset: str, task_set: str, classes: int, paths: lis
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
+def pictures(tmp_path_factory):
     """A release of 5 classes with 4 images each, and the folder that they lie in."""
     base = tmp_path_factory.mktemp("pictures")
     paths = [f"{c}/{i}.txt" for c in range(5) for i in range(4)]
@@ -311,14 +307,14 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
     return _release(base / "release", "words", "open-2w1s1q", 5, paths), base / "raw"
 
 
-def test_images_come_as_paths(pictures: tuple[Release, Path]) -> None:
+def test_images_come_as_paths(pictures):
     release, folder = pictures
 
-    def read(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+    def read(support, query, rng):
         classes = [row[0].read_text() for row in support]
         return [classes.index(path.read_text()) for path in query]
 
-    def several(support: Any, query: Any, rng: object) -> list[list[int]]:
+    def several(support, query, rng):
         return [read(*each, rng) for each in zip(support, query, strict=True)]
 
     for batch, method in ((None, read), (3, several)):
@@ -326,7 +322,7 @@ def test_images_come_as_paths(pictures: tuple[Release, Path]) -> None:
         assert set(found.table.column("n_correct").to_pylist()) == {2}
 
 
-SIGNS: dict[str, Callable[[Path], int]] = {
+SIGNS = {
     "number": lambda path: int(path.stem, 16),
     "name": lambda path: int.from_bytes(path.name.encode()[:16].ljust(16), "big"),
     "place in the folder's listing": lambda path: [
@@ -341,16 +337,16 @@ SIGNS: dict[str, Callable[[Path], int]] = {
 }
 
 
-def test_files_say_nothing_of_their_class(tmp_path: Path) -> None:
+def test_files_say_nothing_of_their_class(tmp_path):
     """A classifier that looks at all of a file but its content is at chance, 20 %."""
     for i in range(600):
         (tmp_path / picture_name(i)).touch()
         os.utime(tmp_path / picture_name(i), (i, i))  # written one after another
     release = _release(tmp_path / "release", "files", "open-5w1s5q", 10, [None] * 600)
     label = release.task_set("files", "open-5w1s5q").query_label
-    guesses: dict[str, list[list[int]]] = {sign: [] for sign in SIGNS}
+    guesses = {sign: [] for sign in SIGNS}
 
-    def nearest(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+    def nearest(support, query, rng):
         for sign, of in SIGNS.items():
             marks, asked = [of(row[0]) for row in support], [of(q) for q in query]
             guesses[sign].append([min(range(5), key=lambda k: abs(marks[k] - q)) for q in asked])
@@ -363,16 +359,14 @@ def test_files_say_nothing_of_their_class(tmp_path: Path) -> None:
         assert abs(right.mean() - 0.2) < chance, sign
 
 
-def test_images_are_copies_whose_names_follow_from_seed_and_task(
-    pictures: tuple[Release, Path],
-) -> None:
+def test_images_are_copies_whose_names_follow_from_seed_and_task(pictures):
     release, folder = pictures
-    names: list[list[str]] = []
-    folders: set[Path] = set()
+    names = []
+    folders = set()
     for path in folder.rglob("*.txt"):
         path.chmod(0o444)
 
-    def note(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+    def note(support, query, rng):
         paths = [path for row in support for path in row] + list(query)
         assert len({path.parent for path in paths}) == 1
         assert folder not in paths[0].parents
@@ -401,9 +395,7 @@ def test_images_are_copies_whose_names_follow_from_seed_and_task(
     assert {path.read_text() for path in folder.rglob("*.txt")} == set("01234")
 
 
-def test_images_that_are_not_there(
-    pictures: tuple[Release, Path], embedded: Release, tmp_path: Path
-) -> None:
+def test_images_that_are_not_there(pictures, embedded, tmp_path):
     with pytest.raises(SourceError, match="20 of 20 images of words are missing"):
         fb.evaluate(ncc, pictures[0], images=tmp_path)
     for dataset, of in (("digits", "1797"), ("emoji", r"\d+")):  # parts of an array, drawings
@@ -412,13 +404,13 @@ def test_images_that_are_not_there(
             fb.evaluate(ncc, embedded, images=tmp_path, datasets=dataset)
 
 
-def test_numbered_pictures_come_first(pictures: tuple[Release, Path], tmp_path: Path) -> None:
+def test_numbered_pictures_come_first(pictures, tmp_path):
     """One file an image id, whatever the release's paths are; all, and of these images."""
     release, _ = pictures
     for i in range(20):
         (tmp_path / picture_name(i)).write_text(str(i))
 
-    def read(support: list[list[Path]], query: list[Path], rng: object) -> list[int]:
+    def read(support, query, rng):
         classes = [int(row[0].read_text()) // 4 for row in support]
         return [classes.index(int(path.read_text()) // 4) for path in query]
 
@@ -457,7 +449,7 @@ def test_numbered_pictures_come_first(pictures: tuple[Release, Path], tmp_path: 
         ({"images": True}, SpecError, r"the release holds no pictures(.|\n)*--images FOLDER"),
     ],
 )
-def test_settings_that_are_wrong(options: Any, kind: type[FSLBenchError], said: str) -> None:
+def test_settings_that_are_wrong(options, kind, said):
     with pytest.raises(kind, match=said):
         fb.evaluate(ncc, **options)
 
@@ -484,9 +476,7 @@ def exits(support, query, rng):
 """
 
 
-def test_methods_that_the_command_loads_and_those_that_it_cannot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_methods_that_the_command_loads_and_those_that_it_cannot(tmp_path, monkeypatch):
     (tmp_path / "some_methods.py").write_text(METHODS)
     (tmp_path / "exits_at_once.py").write_text("import sys\nsys.exit()")
     monkeypatch.chdir(tmp_path)
@@ -508,9 +498,7 @@ def test_methods_that_the_command_loads_and_those_that_it_cannot(
     assert left == ["exits_at_once.py", "some_methods.py", "x.parquet", partial]
 
 
-def test_a_method_that_changes_the_folder_is_written_where_it_was_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_method_that_changes_the_folder_is_written_where_it_was_asked_for(tmp_path, monkeypatch):
     """And in the run that the command names."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "goes.py").write_text(
@@ -530,15 +518,15 @@ def test_a_method_that_changes_the_folder_is_written_where_it_was_asked_for(
 HERE = str(Path(__file__))
 
 
-def _of_the_user(support: Any, query: Any, rng: Any) -> Any:
+def _of_the_user(support, query, rng):
     raise ValueError("no")
 
 
-def _of_a_library(support: Any, query: Any, rng: Any) -> Any:
+def _of_a_library(support, query, rng):
     return np.linalg.inv(np.zeros((2, 2)))
 
 
-def _raised_by(method: Any) -> str:
+def _raised_by(method):
     with pytest.raises(MethodFailedError) as caught:
         fb.evaluate(method, name="x", max_tasks=2, **ALL)  # the line that runs it
     return caught.value.where
@@ -552,9 +540,7 @@ def _raised_by(method: Any) -> str:
         (shutil.copyfileobj, _raised_by, 2, "shutil.py"),  # of an adapter the line that runs it
     ],
 )
-def test_a_failure_names_the_line_of_the_user_and_the_library_s(
-    method: Any, of: Any, offset: int, library: str
-) -> None:
+def test_a_failure_names_the_line_of_the_user_and_the_library_s(method, of, offset, library):
     where, _, further = _raised_by(method).partition("; raised at ")
     line = inspect.getsourcelines(of)[1] + offset
     assert where == f"x on digits/open-5w5s5q, task 0; {HERE}:{line}, in {of.__name__}"
@@ -566,14 +552,12 @@ def test_a_failure_names_the_line_of_the_user_and_the_library_s(
 
 
 @pytest.mark.parametrize(("said", "kept"), [(False, False), (True, True), ("resnet", None)])
-def test_what_a_method_says_of_its_training_is_kept_if_it_is_yes_or_no(
-    said: object, kept: bool | None
-) -> None:
+def test_what_a_method_says_of_its_training_is_kept_if_it_is_yes_or_no(said, kept):
     (method := Counted()).trained = said
     assert fb.evaluate(method, name="mine", max_tasks=2, **ALL).methods["mine"].trained is kept
 
 
-def test_runs_that_are_evaluated_one_by_one_are_scored_together() -> None:
+def test_runs_that_are_evaluated_one_by_one_are_scored_together():
     how = {"name": "mine", **ALL}
     runs = [
         fb.evaluate(lambda s, q, r: r.integers(0, 5, 25), run=n, seed=n, **how) for n in range(3)
@@ -583,7 +567,7 @@ def test_runs_that_are_evaluated_one_by_one_are_scored_together() -> None:
     assert fb.merge(runs).to_arrow().column("run").unique().to_pylist() == ["0", "1", "2"]
 
 
-def test_a_method_is_inductive_if_no_run_was_not() -> None:
+def test_a_method_is_inductive_if_no_run_was_not():
     runs = [fb.evaluate(ncc, run=run, **ALL) for run in range(2)]
     for said, both in (
         ((True, None), True),
@@ -602,14 +586,14 @@ def test_a_method_is_inductive_if_no_run_was_not() -> None:
 # ---- scikit-learn --------------------------------------------------------------------------------
 
 
-def _digest(method: Any, **options: Any) -> str:
+def _digest(method, **options):
     return content_digest(fb.evaluate(method, name="it", **ALL | options).table)
 
 
-def test_an_estimator_is_cloned_for_every_task() -> None:
+def test_an_estimator_is_cloned_for_every_task():
     neighbors = pytest.importorskip("sklearn.neighbors", reason="needs scikit-learn")
 
-    def by_hand(support: Array, query: Array, rng: object) -> Array:
+    def by_hand(support, query, rng):
         nearest = neighbors.KNeighborsClassifier(3)
         nearest.fit(support.reshape(25, 64), np.arange(5).repeat(5))
         return np.asarray(nearest.predict(query))
@@ -620,12 +604,12 @@ def test_an_estimator_is_cloned_for_every_task() -> None:
     assert fb.sklearn(estimator).__name__ == "KNeighborsClassifier"  # names a run
 
 
-def test_seeds_come_from_the_task_where_none_is_set() -> None:
+def test_seeds_come_from_the_task_where_none_is_set():
     ensemble = pytest.importorskip("sklearn.ensemble", reason="needs scikit-learn")
     from sklearn.pipeline import make_pipeline
     from sklearn.tree import ExtraTreeClassifier
 
-    def digest(random_state: int | None, seed: int = 0) -> str:
+    def digest(random_state, seed=0):
         tree = ExtraTreeClassifier(max_depth=3, random_state=random_state)
         trees = ensemble.BaggingClassifier(tree, n_estimators=2, random_state=random_state)
         return _digest(fb.sklearn(make_pipeline(trees)), seed=seed, max_tasks=3)
@@ -636,12 +620,12 @@ def test_seeds_come_from_the_task_where_none_is_set() -> None:
     assert digest(5) != digest(None)
 
 
-def test_what_is_no_estimator() -> None:
+def test_what_is_no_estimator():
     class Half:
-        def fit(self, x: Array, y: Array) -> None: ...
+        def fit(self, x, y): ...
 
     class Whole(Half):  # no parameters, no protocol of clones: copied as it is
-        def predict(self, x: Array) -> Array:
+        def predict(self, x):
             return np.zeros(len(x), int)
 
     with pytest.raises(SpecError, match=r"Whole is a class(.|\n)*call it first"):
@@ -657,7 +641,7 @@ def test_what_is_no_estimator() -> None:
     ("module", "name"),
     [("cluster", "KMeans"), ("linear_model", "Ridge"), ("svm", "OneClassSVM")],
 )
-def test_estimators_that_are_no_classifiers(module: str, name: str) -> None:
+def test_estimators_that_are_no_classifiers(module, name):
     """Their answers are numbers, too, and would be scored as classes."""
     sklearn = pytest.importorskip(f"sklearn.{module}", reason="needs scikit-learn")
     from sklearn.pipeline import make_pipeline

@@ -1,8 +1,5 @@
 """Runs that stop when they are conclusive, and what reports then say."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from commands import invoke
@@ -11,32 +8,31 @@ from msgspec.structs import replace
 
 from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
 from fslbench_data import Submission, evaluate, merge, score
-from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.validation.validate import check_may_stop
 
-ONE_SHOT: dict[str, Any] = {"features": "pixels", "task_sets": "open-5w1s1q"}
+ONE_SHOT = {"features": "pixels", "task_sets": "open-5w1s1q"}
 
 
-def guess(support: Any, query: Any, rng: np.random.Generator) -> Any:
+def guess(support, query, rng):
     return rng.integers(0, len(support), len(query))
 
 
-def _distances(support: Any, query: Any) -> Any:
+def _distances(support, query):
     return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2)
 
 
-def _counts(submission: Submission) -> Any:
+def _counts(submission):
     return submission.table.column("n_correct").to_numpy().astype(int)
 
 
 @pytest.fixture(scope="module")
-def stopped(embedded: Release) -> Submission:
+def stopped(embedded):
     """A run of `guess` that stopped when it was worse than pixels/LR."""
     return evaluate(guess, embedded, stop_when_conclusive="pixels/LR", **ONE_SHOT)
 
 
-def test_it_stops_at_the_first_conclusive_task(embedded: Release, stopped: Submission) -> None:
+def test_it_stops_at_the_first_conclusive_task(embedded, stopped):
     whole = evaluate(guess, embedded, **ONE_SHOT)
     lr = embedded.reference("pixels/LR").on([embedded.task_set_info("digits", "open-5w1s1q")])
     expected = int(first_conclusive(_counts(whole) - _counts(lr), 5))
@@ -49,10 +45,10 @@ def test_it_stops_at_the_first_conclusive_task(embedded: Release, stopped: Submi
     assert len(_counts(batched)) % 7 == 0
 
 
-def test_a_run_of_few_tasks_on_a_set_that_reuses_images(embedded: Release) -> None:
+def test_a_run_of_few_tasks_on_a_set_that_reuses_images(embedded):
     """Whether it is inductive is asked of the tasks that it answered."""
 
-    def farthest(support: Any, query: Any, rng: np.random.Generator) -> Any:
+    def farthest(support, query, rng):
         return _distances(support, query).argmax(axis=1)
 
     how = ONE_SHOT | {"task_sets": "closed-5w5s5q", "stop_when_conclusive": "pixels/LR"}
@@ -61,8 +57,8 @@ def test_a_run_of_few_tasks_on_a_set_that_reuses_images(embedded: Release) -> No
     assert found.methods["farthest"].inductive
 
 
-def test_a_run_that_is_never_conclusive_answers_all(embedded: Release) -> None:
-    def nearest(support: Any, query: Any, rng: np.random.Generator) -> Any:
+def test_a_run_that_is_never_conclusive_answers_all(embedded):
+    def nearest(support, query, rng):
         return _distances(support, query).argmin(axis=1)
 
     how = ONE_SHOT | {"task_sets": "open-5w10s7q", "stop_when_conclusive": "pixels/NCC"}
@@ -73,10 +69,10 @@ def test_a_run_that_is_never_conclusive_answers_all(embedded: Release) -> None:
     assert score(found).sets[0].scores[0].stopped is not None
 
 
-def test_resumed_it_stops_at_the_same_task(embedded: Release, tmp_path: Path) -> None:
+def test_resumed_it_stops_at_the_same_task(embedded, tmp_path):
     calls = 0
 
-    def fails(support: Any, query: Any, rng: np.random.Generator) -> Any:
+    def fails(support, query, rng):
         nonlocal calls
         calls += 1
         if calls == 6:
@@ -94,7 +90,7 @@ def test_resumed_it_stops_at_the_same_task(embedded: Release, tmp_path: Path) ->
         evaluate(fails, embedded, **{**common, "stop_level": 0.9})
 
 
-def test_a_report_has_the_sequence_against_the_rival(stopped: Submission, tmp_path: Path) -> None:
+def test_a_report_has_the_sequence_against_the_rival(stopped, tmp_path):
     path = tmp_path / "guess.parquet"
     stopped.write(path)
     assert Submission.read(path).bindings == stopped.bindings
@@ -104,7 +100,7 @@ def test_a_report_has_the_sequence_against_the_rival(stopped: Submission, tmp_pa
     assert alone.sequence is None
 
 
-def test_rivals_that_cannot_be_one(embedded: Release) -> None:
+def test_rivals_that_cannot_be_one(embedded):
     other = evaluate(guess, embedded, name="x", features="pixels", task_sets="open-5w5s5q")
     runs = merge([evaluate(guess, embedded, run=r, max_tasks=5, **ONE_SHOT) for r in "12"])
     for rival, level, error, said in (
@@ -113,27 +109,27 @@ def test_rivals_that_cannot_be_one(embedded: Release) -> None:
         (other, 0.95, SpecError, "x has no results on digits/open-5w1s1q"),
         (runs, 0.95, SpecError, "guess has several runs"),
     ):
-        how: Any = {"stop_when_conclusive": rival, "stop_level": level, **ONE_SHOT}
+        how = {"stop_when_conclusive": rival, "stop_level": level, **ONE_SHOT}
         with pytest.raises(error, match=said):
             evaluate(guess, embedded, name="y", **how)
 
 
-def test_it_goes_no_further_than_its_rival(embedded: Release) -> None:
+def test_it_goes_no_further_than_its_rival(embedded):
     rival = evaluate(guess, embedded, max_tasks=9, **ONE_SHOT)
     found = evaluate(guess, embedded, name="same", stop_when_conclusive=rival, **ONE_SHOT)
     assert _counts(found).tolist() == _counts(rival).tolist()
 
 
-def test_sets_along_which_classes_drift_are_refused(embedded: Release, tmp_path: Path) -> None:
+def test_sets_along_which_classes_drift_are_refused(embedded, tmp_path):
     calls = []
-    common: dict[str, Any] = {
+    common = {
         "name": "x",
         "features": "efficientnet_lite0-pca128",
         "datasets": "groceries",
         "stop_when_conclusive": "efficientnet_lite0-pca128/NCC",
     }
 
-    def method(support: Any, query: Any, rng: np.random.Generator) -> Any:
+    def method(support, query, rng):
         calls.append(1)
         return guess(support, query, rng)
 
@@ -155,15 +151,13 @@ def test_sets_along_which_classes_drift_are_refused(embedded: Release, tmp_path:
         assert "groceries/balanced-5w1s1q" in " ".join(found.output.split())
 
 
-def test_sets_on_which_runs_may_stop(embedded: Release) -> None:
+def test_sets_on_which_runs_may_stop(embedded):
     for task_set in ("closed-5w1s1q", "grouped-5w5s5q"):
         check_may_stop(embedded.task_set_info("emoji", task_set), embedded, 0.95)
 
 
 @pytest.mark.slow
-def test_another_level_than_the_report_s_gives_no_verdict(
-    stopped: Submission, tmp_path: Path
-) -> None:
+def test_another_level_than_the_report_s_gives_no_verdict(stopped, tmp_path):
     ((key, binding),) = stopped.bindings.items()
     assert score(stopped, against="pixels/LR").comparisons[0].verdict == "-"
     for level in (0.01, 0.9, 0.99):

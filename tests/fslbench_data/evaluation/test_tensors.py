@@ -4,8 +4,6 @@ import subprocess
 import sys
 import warnings
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,29 +19,28 @@ from benchmark_spec.errors import (
     PredictionError,
     SpecError,
 )
-from fslbench_data.release.release import Release
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `torch`")
 
-WHERE: Any = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
-FIVE_SHOTS: Any = WHERE | {"task_sets": "open-5w5s5q"}
+WHERE = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
+FIVE_SHOTS = WHERE | {"task_sets": "open-5w5s5q"}
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
-def nearest(support: Any, query: Any, rng: object) -> Any:
+def nearest(support, query, rng):
     """Positions of one task, (K, S, D) and (K·Q, D), or of B of them."""
     return torch.cdist(query, support.mean(dim=-2)).argmin(dim=-1)
 
 
-def _digest(method: Any, **options: Any) -> str:
+def _digest(method, **options):
     return content_digest(fb.evaluate(method, **{"name": "it"} | WHERE | options).table)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_one_task_or_many(device: str) -> None:
+def test_one_task_or_many(device):
     shapes = set()
 
-    def look(support: Any, query: Any, rng: object) -> Any:
+    def look(support, query, rng):
         shapes.add((tuple(support.shape), tuple(query.shape)))
         assert support.dtype == query.dtype == torch.float32
         assert support.device.type == query.device.type == device
@@ -54,7 +51,7 @@ def test_one_task_or_many(device: str) -> None:
     assert _digest(look, device=device, batch=50) == alone
     assert {support[0] for support, _ in shapes if len(support) == 4} == {50, 26}
 
-    def of_arrays(support: Any, query: Any, rng: object) -> Any:
+    def of_arrays(support, query, rng):
         return nearest(torch.from_numpy(support), torch.from_numpy(query), rng)
 
     assert _digest(of_arrays) == alone
@@ -68,7 +65,7 @@ def test_one_task_or_many(device: str) -> None:
         [torch.zeros((), requires_grad=True)] * 5,
     ],
 )
-def test_tensors_that_are_no_answer(answer: Any, embedded: Release) -> None:
+def test_tensors_that_are_no_answer(answer, embedded):
     with pytest.raises(PredictionError) as caught:
         _digest(lambda s, q, r: answer)
     assert caught.value.where == "it on digits/open-5w1s1q, task 0"
@@ -76,14 +73,14 @@ def test_tensors_that_are_no_answer(answer: Any, embedded: Release) -> None:
         fb.Recorder("it").add_counts(embedded.task_set("digits", "open-5w1s1q"), answer)
 
 
-class Network(torch.nn.Module):  # type: ignore[misc]
+class Network(torch.nn.Module):
     """One whose answers are all the first class unless it is in evaluation mode."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.scale = torch.nn.Parameter(torch.ones(1))
 
-    def forward(self, support: Any, query: Any, rng: object = None) -> Any:
+    def forward(self, support, query, rng=None):
         found = nearest(support, query, rng)
         return found * 0 if self.training else found
 
@@ -91,15 +88,15 @@ class Network(torch.nn.Module):  # type: ignore[misc]
 class Holder:
     """A method that holds networks, anywhere that can be seen."""
 
-    def __init__(self, kept: Any) -> None:
+    def __init__(self, kept):
         self.kept = kept
 
-    def __call__(self, support: Any, query: Any, rng: object) -> Any:
+    def __call__(self, support, query, rng):
         kept = self.kept.values() if isinstance(self.kept, dict) else self.kept
         return next(iter(kept if not isinstance(kept, Network) else [kept]))(support, query)
 
 
-HOLDERS: dict[str, Any] = {
+HOLDERS = {
     "itself": lambda network: network,
     "held": Holder,
     "in a list": lambda network: Holder([network]),
@@ -110,7 +107,7 @@ HOLDERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", HOLDERS)
-def test_networks_left_in_training_mode(kind: str) -> None:
+def test_networks_left_in_training_mode(kind):
     network = Network()
     with pytest.warns(FSLBenchWarning, match="it: Network was left in training mode") as said:
         found = _digest(HOLDERS[kind](network), device="cpu")
@@ -123,12 +120,12 @@ def test_networks_left_in_training_mode(kind: str) -> None:
         _digest(HOLDERS[kind](network), device="cpu", max_tasks=1)
 
 
-def test_settings_that_are_wrong(tmp_path: Path) -> None:
+def test_settings_that_are_wrong(tmp_path):
     journal = {"name": "it", "max_tasks": 1, "journal": tmp_path / "j", **WHERE}
     fb.evaluate(nearest, device="cpu", **journal)
     with pytest.raises(OutputError, match="device: 'cpu', now 'cpu:0'"):
         fb.evaluate(nearest, device=torch.device("cpu", 0), **journal)
-    wrong: tuple[tuple[dict[str, Any], str], ...] = (
+    wrong = (
         ({"features": "pixels", "device": "abacus"}, "opens no device 'abacus'"),
         ({"features": "pixels", "device": 1.5}, "opens no device"),
         ({"features": "pixels", "device": "cuda:99"}, "opens no device 'cuda:99'"),
@@ -140,7 +137,7 @@ def test_settings_that_are_wrong(tmp_path: Path) -> None:
             fb.evaluate(nearest, **options)
 
 
-def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command(tmp_path, monkeypatch):
     (tmp_path / "tensor_method.py").write_text(
         "def nearest(support, query, rng):\n"
         "    return (query[:, None] - support.mean(dim=1)).norm(dim=2).argmin(dim=1)\n"
@@ -156,18 +153,18 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def methods() -> Any:
+def methods():
     return pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
 
 
-def test_easyfsls_prototypical_networks(methods: Any) -> None:
+def test_easyfsls_prototypical_networks(methods):
     networks = fb.easyfsl(methods.PrototypicalNetworks())
     expected = _digest(nearest, device="cpu", **FIVE_SHOTS)
     assert _digest(networks, **FIVE_SHOTS) == expected
     assert _digest(networks, device="cpu", **FIVE_SHOTS) == expected
 
 
-def test_easyfsls_backbone_in_training_mode(methods: Any) -> None:
+def test_easyfsls_backbone_in_training_mode(methods):
     backbone = torch.nn.Linear(64, 8)
     with pytest.warns(FSLBenchWarning, match="PrototypicalNetworks was left in training mode"):
         fb.easyfsl(methods.PrototypicalNetworks(backbone))
@@ -187,9 +184,7 @@ def test_easyfsls_backbone_in_training_mode(methods: Any) -> None:
         ("PTMAP", {"fine_tuning_steps": 2}),
     ],
 )
-def test_easyfsls_methods_answer_each_task_by_itself(
-    name: str, settings: dict[str, int], methods: Any
-) -> None:
+def test_easyfsls_methods_answer_each_task_by_itself(name, settings, methods):
     kind, options = getattr(methods, name), {"name": "it", "device": "cpu", **FIVE_SHOTS}
     adapted = fb.easyfsl(kind(**settings))
     submission = fb.evaluate(adapted, max_tasks=2, **options)
@@ -199,9 +194,9 @@ def test_easyfsls_methods_answer_each_task_by_itself(
     assert np.mean(submission.table.column("n_correct").to_numpy()) > 18  # of 25
 
 
-def test_easyfsls_random_numbers_come_from_the_task(methods: Any) -> None:
-    class Noisy(torch.nn.Module):  # type: ignore[name-defined]
-        def forward(self, features: Any) -> Any:
+def test_easyfsls_random_numbers_come_from_the_task(methods):
+    class Noisy(torch.nn.Module):
+        def forward(self, features):
             return features + 20 * torch.randn_like(features)
 
     noisy = fb.easyfsl(methods.SimpleShot(Noisy()))
@@ -212,7 +207,7 @@ def test_easyfsls_random_numbers_come_from_the_task(methods: Any) -> None:
     assert first != _digest(noisy, seed=1, **FIVE_SHOTS)
 
 
-def test_what_easyfsl_cannot_answer(methods: Any, root: Path) -> None:
+def test_what_easyfsl_cannot_answer(methods, root):
     for wrong, said in ((methods.SimpleShot, "is a class"), ({}, "dict has no process_support_se")):
         with pytest.raises(SpecError, match=said):
             fb.easyfsl(wrong)
@@ -223,7 +218,7 @@ def test_what_easyfsl_cannot_answer(methods: Any, root: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_example_of_all_three(methods: Any, root: Path, tmp_path: Path) -> None:
+def test_the_example_of_all_three(methods, root, tmp_path):
     path = tmp_path / "x.parquet"
     script = root / "examples/outside_methods.py"
     subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)

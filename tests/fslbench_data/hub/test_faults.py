@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +43,7 @@ class World:
     waits: list[float]
     folder: Path
 
-    def load(self, revision: str = TAG) -> None:
+    def load(self, revision=TAG):
         """Load a table, and hold it against the truth."""
         forget()
         release = load_release(f"{REPO}@{revision}")
@@ -51,17 +51,17 @@ class World:
             self.toy.task_table(self.toy.task_set_info(*SET))
         )
 
-    def load_with(self, fault: Fault) -> None:
+    def load_with(self, fault):
         self.hub.faults.add(fault)
         self.load()
 
-    def load_other(self) -> None:
+    def load_other(self):
         load_release(f"{REPO}@{TAG}").task_set("dogs", SET[1])
 
-    def fault(self, match: str, kind: str, **more: object) -> None:
-        self.hub.faults.add(Fault(match, kind, **more))  # type: ignore[arg-type]
+    def fault(self, match, kind, **more):
+        self.hub.faults.add(Fault(match, kind, **more))
 
-    def child(self, code: str, **env: str) -> subprocess.Popen[str]:
+    def child(self, code, **env):
         return subprocess.Popen(
             [sys.executable, "-c", code],
             env=self.hub.env(**env),
@@ -84,15 +84,15 @@ except FSLBenchError as error:
 """
 
 Act = Callable[[World], None]
-FAULTS: list[tuple[str, Act, str]] = []
+FAULTS = []
 """What the fault is, the doing, and the outcome as a regular expression."""
 
 
-def fault(name: str, outcome: str) -> Callable[[Act], None]:
+def fault(name, outcome):
     return lambda act: FAULTS.append((name, act, outcome))
 
 
-HARMLESS: dict[str, Fault] = {
+HARMLESS = {
     "the Hub answers 500 once": Fault(GET_TABLE, "status", status=500),
     "the storage answers 503 twice": Fault(
         "/cdn/.*cats", "status", method="GET", status=503, times=2
@@ -106,7 +106,7 @@ HARMLESS: dict[str, Fault] = {
     "a byte of the manifest is flipped on the way, once": Fault(MANIFEST, "tampered", method="GET"),
 }
 """Faults that a load of an empty cache gets over."""
-SPOILT: dict[str, tuple[Fault, str]] = {
+SPOILT = {
     "the storage answers 503 to everything": (
         Fault("/cdn/", "status", status=503, times=None),
         "HubUnreachableError: .* answered 503 each time",
@@ -146,14 +146,14 @@ FAULTS += [(name, partial(World.load_with, fault=one), end) for name, (one, end)
 
 
 @fault("the Hub answers 503 to everything, and the table is in the cache", "loaded")
-def _(w: World) -> None:
+def _(w):
     w.load()
     w.fault(".", "status", status=503, times=None)
     w.load()
 
 
 @fault("429 with Retry-After: 7", "loaded")
-def _(w: World) -> None:
+def _(w):
     w.fault(GET_TABLE, "status", method="GET", status=429, retry_after=7)
     w.load()
     # the seconds asked for, and one to be sure; older clients wait as after any failure
@@ -161,7 +161,7 @@ def _(w: World) -> None:
 
 
 @fault("the connection is cut in the middle of a table", "loaded")
-def _(w: World) -> None:
+def _(w):
     w.fault(GET_TABLE, "cut", method="GET", after=700)
     with patch("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 100):  # else 10 MB, all at once
         w.load()
@@ -169,7 +169,7 @@ def _(w: World) -> None:
 
 
 @fault("another table's ETag, that table being in the cache", "loaded")
-def _(w: World) -> None:
+def _(w):
     w.load_other()
     (other,) = [t.sha256 for t in w.toy.manifest.tables if t.path == OTHER]
     w.fault(GET_TABLE, "wrong_etag", times=None, etag=other)
@@ -178,7 +178,7 @@ def _(w: World) -> None:
 
 
 @fault("a table on the Hub is tampered with", rf"CorruptReleaseError: {TABLE} is not .*")
-def _(w: World) -> None:
+def _(w):
     w.hub.tamper(REPO, TABLE)
     try:
         w.load()
@@ -187,7 +187,7 @@ def _(w: World) -> None:
 
 
 @fault("a table in the cache is damaged after it was loaded", "loaded")
-def _(w: World) -> None:
+def _(w):
     w.load()
     _damage(w)
     w.load()
@@ -196,7 +196,7 @@ def _(w: World) -> None:
 @fault(
     "the same without a connection", r"CorruptReleaseError: the cached copy .* HF_HUB_OFFLINE .*"
 )
-def _(w: World) -> None:
+def _(w):
     w.load()
     _damage(w)
     with w.hub.offline():
@@ -204,13 +204,13 @@ def _(w: World) -> None:
 
 
 @fault("without a connection, and not in the cache", "HubUnreachableError: .* HF_HUB_OFFLINE .*")
-def _(w: World) -> None:
+def _(w):
     with w.hub.offline():
         w.load()
 
 
 @fault("a tag is moved between two loads", rf"MovedTagError: the tag {TAG} of .* was moved.*")
-def _(w: World) -> None:
+def _(w):
     w.load()
     first = w.hub.sha(REPO)
     w.hub.commit(REPO, {"README.md": b"# Moved\n"})
@@ -222,21 +222,21 @@ def _(w: World) -> None:
 
 
 @fault("a private release, and a token without rights", "HubNotFoundError: .* or it is private")
-def _(w: World) -> None:
+def _(w):
     w.hub.repo(REPO).private = True
     with patch.dict(os.environ, HF_TOKEN=w.hub.token("eve")):
         w.load()
 
 
 @fault("a gated release, and a token without access", "HubAccessError: .* is gated.*")
-def _(w: World) -> None:
+def _(w):
     w.hub.repo(REPO).gated = True
     with patch.dict(os.environ, HF_TOKEN=w.hub.token("eve")):
         w.load()
 
 
 @fault("a full disk", "OutputError: cannot write what comes from the Hub: .*")
-def _(w: World) -> None:
+def _(w):
     home = w.folder / "small"
     home.mkdir()
     with _small_disk(home, kilobytes=64) as limit:
@@ -249,7 +249,7 @@ def _(w: World) -> None:
 
 
 @fault("the storage of xet refuses everything", "loaded")
-def _(w: World) -> None:
+def _(w):
     w.hub.xet = "broken"
     with (
         patch("huggingface_hub.constants.HF_HUB_DISABLE_XET", False),
@@ -259,7 +259,7 @@ def _(w: World) -> None:
 
 
 @fault("two processes load at once into an empty cache", "loaded")
-def _(w: World) -> None:
+def _(w):
     w.fault(r"/cdn/", "delay", seconds=0.1, times=None)
     both = [w.child(LOAD) for _ in range(2)]
     said = {run.communicate()[0].splitlines()[-1] for run in both}
@@ -269,7 +269,7 @@ def _(w: World) -> None:
 
 
 @fault("a process is killed while it downloads; another begins again", "loaded")
-def _(w: World) -> None:
+def _(w):
     w.fault(GET_TABLE, "delay", method="GET", seconds=30)
     run = w.child(LOAD)
     while not w.hub.seen("/cdn/.*cats|/resolve/.*open-2w1s2q/cats", "GET"):
@@ -285,7 +285,7 @@ class Said(Exception):
 
 
 @contextmanager
-def _small_disk(folder: Path, kilobytes: int) -> Iterator[int]:
+def _small_disk(folder, kilobytes):
     """A file system of a few kilobytes; gives how many bytes leave it with hardly any room."""
     options = ["-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
     done = subprocess.run(["mount", *options], capture_output=True, check=False)
@@ -297,14 +297,14 @@ def _small_disk(folder: Path, kilobytes: int) -> Iterator[int]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def _damage(w: World) -> None:
+def _damage(w):
     (path,) = Path(os.environ["HF_HUB_CACHE"]).glob(f"**/snapshots/*/{TABLE}")
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.resolve().write_bytes(content)
 
 
-def _outcome(act: Act, world: World) -> str:
+def _outcome(act, world):
     try:
         act(world)
     except FSLBenchError as error:
@@ -314,7 +314,7 @@ def _outcome(act: Act, world: World) -> str:
     return "loaded"
 
 
-def _cached_is_right(world: World, cache: Path) -> bool:
+def _cached_is_right(world, cache):
     """Whether every table in a cache is that of the release."""
     truth = {t.path: t.sha256 for t in world.toy.manifest.tables}
     return all(
@@ -337,16 +337,8 @@ SLOW = ("two processes", "a process is killed", "a full disk")
     ],
 )
 def test_every_fault_ends_well(
-    name: str,
-    act: Act,
-    outcome: str,
-    root: Path,
-    hub: HubServer,
-    toy: Release,
-    quick_retries: list[float],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    name, act, outcome, root, hub, toy, quick_retries, tmp_path, monkeypatch
+):
     monkeypatch.setattr("fslbench_data.hub._PAUSE", 0.01)
     hub.create_repo(REPO, files=Path(toy.files.where))
     hub.tag(REPO, TAG)
@@ -364,17 +356,17 @@ def test_every_fault_ends_well(
     assert _cached_is_right(world, Path(os.environ["HF_HUB_CACHE"]))
 
 
-def test_the_table_in_the_docs_has_every_fault(root: Path) -> None:
+def test_the_table_in_the_docs_has_every_fault(root):
     assert sorted(_rows(root)) == sorted(name for name, _, _ in FAULTS)
 
 
-def _rows(root: Path) -> dict[str, str]:
+def _rows(root):
     """The table of the page: how each fault ends."""
     page = (root / "studies/reliability/hub_faults.md").read_text()
     return dict(re.findall(r"^\| (?!fault|---)(.+?) \| (.+?) \|$", page, re.MULTILINE))
 
 
-def _cell(end: str) -> str:
+def _cell(end):
     """An outcome as the page writes it: an error's kind and first line."""
     kind, colon, what = end.partition(": ")
     return f"`{kind}`: {what}" if colon else "the right data"

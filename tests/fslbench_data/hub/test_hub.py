@@ -19,7 +19,7 @@ from fslbench_data.hub import HubAddress, Memory, Pin, hub_errors, is_address, m
 
 
 @pytest.mark.parametrize("revision", ["", "v1.0.0", "main", "refs/pr/3", "0a" * 20])
-def test_an_address_is_a_repository_and_perhaps_a_revision(revision: str) -> None:
+def test_an_address_is_a_repository_and_perhaps_a_revision(revision):
     text = f"Org-1/na.me_2@{revision}" if revision else "Org-1/na.me_2"
     address = HubAddress.parse(text)
     assert (address.repo_id, address.revision) == ("Org-1/na.me_2", revision)
@@ -33,7 +33,7 @@ def test_an_address_is_a_repository_and_perhaps_a_revision(revision: str) -> Non
      "org/name@../x", "org/name@a b", "org/na me", "-org/name", "org/name@v1@v2", "org/näme",
      "org/name\n", "https://org/name"],
 )  # fmt: skip
-def test_nothing_else_is_one(text: str) -> None:
+def test_nothing_else_is_one(text):
     assert not is_address(text)
     with pytest.raises(HubError, match="ORG/NAME"):
         HubAddress.parse(text)
@@ -54,7 +54,7 @@ def test_nothing_else_is_one(text: str) -> None:
         ("../releases/mine", ""),
     ],
 )
-def test_an_address_may_be_meant(text: str, meant: str) -> None:
+def test_an_address_may_be_meant(text, meant):
     assert meant_address(text) == meant
 
 
@@ -64,7 +64,7 @@ def test_an_address_may_be_meant(text: str, meant: str) -> None:
 TOKEN = "hf_" + "A1b2" * 8
 
 
-def _answer(status: int, kind: type[errors.HfHubHTTPError] = errors.HfHubHTTPError) -> Exception:
+def _answer(status, kind=errors.HfHubHTTPError):
     http = import_module(errors.HfHubHTTPError.__mro__[1].__module__.split(".")[0])
     request = http.Request("GET", f"http://hub/x?token={TOKEN}", headers={"authorization": TOKEN})
     response = http.Response(status, request=request)
@@ -91,7 +91,7 @@ def _answer(status: int, kind: type[errors.HfHubHTTPError] = errors.HfHubHTTPErr
         (ValueError("LFS batch API returned errors:\nrefused"), HubError),
     ],
 )
-def test_each_kind_has_its_own_error(raised: Exception, expected: type[FSLBenchError]) -> None:
+def test_each_kind_has_its_own_error(raised, expected):
     with pytest.raises(FSLBenchError) as caught, hub_errors("fetching x", "org/name"):
         raise raised
     assert type(caught.value) is expected
@@ -99,21 +99,21 @@ def test_each_kind_has_its_own_error(raised: Exception, expected: type[FSLBenchE
     assert caught.value.__suppress_context__
 
 
-def test_the_first_cause_says_most() -> None:
+def test_the_first_cause_says_most():
     wrapped = RuntimeError("Error while uploading 'x' to the Hub.")
     wrapped.__cause__ = _answer(403)
     with pytest.raises(HubAccessError), hub_errors("uploading", "org/name"):
         raise wrapped
 
 
-def test_own_errors_and_defects_pass() -> None:
+def test_own_errors_and_defects_pass():
     with pytest.raises(HubNotFoundError, match="mine"), hub_errors("x", "org/name"):
         raise HubNotFoundError("mine")
     with pytest.raises(ZeroDivisionError), hub_errors("x", "org/name"):
         raise ZeroDivisionError
 
 
-def test_foreign_messages_are_printable_and_without_secrets() -> None:
+def test_foreign_messages_are_printable_and_without_secrets():
     said = plain(f"\n\x1b[31mno\x07: token={TOKEN} for ?X-Amz-Signature=abc&x=1\nmore")
     assert said == "?[31mno?: … for …"
 
@@ -122,7 +122,7 @@ def test_foreign_messages_are_printable_and_without_secrets() -> None:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memory:
+def memory(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
     return Memory("org/name")
 
@@ -130,28 +130,24 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Memory:
 @pytest.mark.parametrize(
     "damaged", ["", "{", "[]", '{"commit": "main", "manifest": "x"}', "[" * 9999]
 )
-def test_a_damaged_memory_is_no_memory(memory: Memory, damaged: str) -> None:
+def test_a_damaged_memory_is_no_memory(memory, damaged):
     memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
     memory.pin_path("v1.0.0").write_text(damaged)
     assert memory.pin("v1.0.0") is None
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(
-    memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written_is_no_error(memory, tmp_path, monkeypatch):
     (tmp_path / "assets").write_text("a file where the folder would be")
     memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
     assert memory.pin("v1.0.0") is None
 
 
-def test_a_cache_that_cannot_be_read_is_no_error(
-    memory: Memory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_read_is_no_error(memory, monkeypatch):
     """As root reads everything, the system's refusal is played."""
     memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
     assert memory.tags() == ["v1.0.0"]
 
-    def refused(*_: object) -> None:
+    def refused(*_):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "glob", refused)

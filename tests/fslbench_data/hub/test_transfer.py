@@ -4,11 +4,10 @@ import os
 import re
 import warnings
 from pathlib import Path
-from typing import Any, Literal
 
 import huggingface_hub
 import pytest
-from hub_server import Fault, HubServer, use_xet
+from hub_server import Fault, use_xet
 from huggingface_hub import constants
 from tiny_features import ABOUT, build_pictures
 
@@ -16,7 +15,7 @@ from benchmark_spec.errors import FSLBenchWarning, HubAccessError, HubUnreachabl
 from builders.hub.publish import publish
 from fslbench_data.files import sha256_of
 from fslbench_data.hub import fetch, hub_errors, transferred
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 
 pytest.importorskip("hf_xet", reason="needs hf_xet, which huggingface_hub brings on most machines")
 
@@ -29,14 +28,14 @@ FELL_BACK = r"xet, the Hub's storage of large files, fails: .*; files go by HTTP
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pictures(tmp_path_factory):
     pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-    how: Any = {"suites": ("open",), "protocols": ("2w1s1q",), "pictures": "files"}
+    how = {"suites": ("open",), "protocols": ("2w1s1q",), "pictures": "files"}
     about = ABOUT | {"redistribution": "images"}
     return build_pictures(tmp_path_factory.mktemp("pictures"), 6, **how, options=about)
 
 
-def _check_picture(rows: Any) -> None:
+def _check_picture(rows):
     """The eighth picture of the release is one, and its class has a name."""
     from PIL import Image
 
@@ -47,12 +46,8 @@ def _check_picture(rows: Any) -> None:
 @pytest.mark.parametrize("client", ["xet", "http"])
 @pytest.mark.parametrize("server", ["on", "off"])
 def test_pictures_are_published_and_loaded_with_xet_and_without(
-    client: str,
-    server: Literal["on", "off"],
-    hub: HubServer,
-    pictures: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    client, server, hub, pictures, monkeypatch
+):
     import datasets
 
     if client == "xet":
@@ -76,7 +71,7 @@ def test_pictures_are_published_and_loaded_with_xet_and_without(
 
 
 @pytest.fixture
-def broken(hub: HubServer, toy: Release, monkeypatch: pytest.MonkeyPatch) -> HubServer:
+def broken(hub, toy, monkeypatch):
     """A Hub with the toy release, whose xet storage refuses."""
     use_xet(hub, monkeypatch)
     hub.create_repo("org/toy", files=Path(toy.files.where))
@@ -85,7 +80,7 @@ def broken(hub: HubServer, toy: Release, monkeypatch: pytest.MonkeyPatch) -> Hub
     return hub
 
 
-def test_a_download_falls_back_once_and_says_so(broken: HubServer, toy: Release) -> None:
+def test_a_download_falls_back_once_and_says_so(broken, toy):
     with pytest.warns(FSLBenchWarning, match=FELL_BACK) as caught:
         path = fetch("org/toy", TABLE, "v1.0.0")
     assert len([w for w in caught if w.category is FSLBenchWarning]) == 1
@@ -96,16 +91,14 @@ def test_a_download_falls_back_once_and_says_so(broken: HubServer, toy: Release)
         fetch("org/toy", TABLE.replace("cats", "dogs"), "v1.0.0")
 
 
-def test_datasets_fall_back(broken: HubServer) -> None:
+def test_datasets_fall_back(broken):
     release = load_release("org/toy@v1.0.0")
     with pytest.warns(FSLBenchWarning, match=FELL_BACK):
         rows = release.load_dataset("tasks-open-2w1s2q", "cats")
     assert len(rows) == 4
 
 
-def test_what_fails_by_http_too_is_told_as_ever(
-    broken: HubServer, quick_retries: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_fails_by_http_too_is_told_as_ever(broken, quick_retries, monkeypatch):
     monkeypatch.setattr("fslbench_data.hub._PAUSE", 0.01)
     broken.faults.add(Fault("/cdn/", status=503, times=None))
     with (
@@ -116,10 +109,10 @@ def test_what_fails_by_http_too_is_told_as_ever(
     assert not isinstance(caught.value, HubXetError)
 
 
-def _upload(token: str | None) -> None:
+def _upload(token):
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    def commit() -> object:
+    def commit():
         new = CommitOperationAdd("new.parquet", b"PAR1\0" * 100)
         about = {"commit_message": "More", "repo_type": "dataset"}
         return HfApi(token=token).create_commit("org/toy", [new], **about)
@@ -127,13 +120,13 @@ def _upload(token: str | None) -> None:
     transferred("uploading", "org/toy", commit)
 
 
-def test_an_upload_falls_back(broken: HubServer) -> None:
+def test_an_upload_falls_back(broken):
     with pytest.warns(FSLBenchWarning, match=FELL_BACK):
         _upload(None)
     assert broken.read("org/toy", "new.parquet") == b"PAR1\0" * 100
 
 
-def test_what_xet_raises_is_an_error_of_this_package(broken: HubServer) -> None:
+def test_what_xet_raises_is_an_error_of_this_package(broken):
     from huggingface_hub import hf_hub_download
 
     said = r"fails: .*401 Unauthorized"
@@ -144,9 +137,7 @@ def test_what_xet_raises_is_an_error_of_this_package(broken: HubServer) -> None:
     assert "hf_" not in caught.value.what.lower()
 
 
-def test_a_token_that_xet_does_not_get(
-    hub: HubServer, toy: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_that_xet_does_not_get(hub, toy, monkeypatch):
     """The second try, by HTTP, says what is really wrong."""
     use_xet(hub, monkeypatch)
     hub.xet = "on"
@@ -155,7 +146,7 @@ def test_a_token_that_xet_does_not_get(
         _upload(hub.token("bob", read=("org",), read_only=True))
 
 
-def test_xet_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xet_is_not_waited_for_long(monkeypatch):
     name = "HF_XET_CLIENT_RETRY_MAX_ATTEMPTS"
     monkeypatch.setenv(name, "7")
     assert transferred("looking", "org/toy", lambda: os.environ[name]) == "7"

@@ -1,20 +1,16 @@
 """A results repository in a folder, submissions for it, and two releases that they may answer."""
 
-from pathlib import Path
-
 import pytest
 from results_repository import Repository
 from toy_release import toy_release
 
-from fslbench_data.release.release import Release
-
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
+def repository(tmp_path):
     return Repository(tmp_path / "results")
 
 
-def _release(folder: Path, version: str, seed: int, classes: int) -> Release:
+def _release(folder, version, seed, classes):
     """Data set cats differs with the seed; dogs is always the same."""
     sizes = {"cats": [30] * classes, "dogs": [30] * 6}
     tasks = {"open": None, "closed": 20}
@@ -22,11 +18,11 @@ def _release(folder: Path, version: str, seed: int, classes: int) -> Release:
 
 
 @pytest.fixture(scope="session")
-def newer(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def newer(tmp_path_factory):
     return _release(tmp_path_factory.mktemp("newer") / "release", "2.0.0", 2, classes=5)
 
 
 @pytest.fixture(scope="session")
-def older(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def older(tmp_path_factory):
     """More tasks of cats than the newer one has, and other ones."""
     return _release(tmp_path_factory.mktemp("older") / "release", "1.0.0", 1, classes=6)

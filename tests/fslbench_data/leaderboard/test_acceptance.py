@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from msgspec.structs import replace
-from results_repository import KEY, Repository, answers, random_counts
+from results_repository import KEY, answers, random_counts
 
 from benchmark_spec.errors import HubUnreachableError, ResultsError
 from fslbench_data.leaderboard import leaderboard as checked
@@ -18,14 +18,13 @@ from fslbench_data.leaderboard.repository import (
     read_board,
     submission_name,
 )
-from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 
 DIGEST = "0123456789abcdef" * 4
 
 
-def test_submissions_are_told_by_their_names_alone(repository: Repository) -> None:
+def test_submissions_are_told_by_their_names_alone(repository):
     right = [submission_name(c * 64) for c in "ba0"]
     odd = [
         "a.parquet",
@@ -51,7 +50,7 @@ def test_submissions_are_told_by_their_names_alone(repository: Repository) -> No
     assert all(name.isprintable() for name in ignored)
 
 
-def test_a_name_that_is_no_text_can_be_shown(repository: Repository) -> None:
+def test_a_name_that_is_no_text_can_be_shown(repository):
     folder = os.fsencode(repository.folder / "submissions")
     try:
         Path(os.fsdecode(folder + b"/\xff\xfe.parquet")).write_bytes(b"")
@@ -61,9 +60,7 @@ def test_a_name_that_is_no_text_can_be_shown(repository: Repository) -> None:
     ignored.name.encode("utf-8")
 
 
-def test_links_are_not_followed_and_only_regular_files_opened(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_links_are_not_followed_and_only_regular_files_opened(repository, tmp_path):
     secret = tmp_path / "secret.parquet"
     secret.write_bytes(b"secret")
     name = submission_name(DIGEST)
@@ -91,12 +88,12 @@ def test_links_are_not_followed_and_only_regular_files_opened(
 @pytest.mark.parametrize(
     "name", ["../x", "/etc/passwd", "a/../b", "", ".", "submissions//x", "a\\b", "a\0b", "gone"]
 )
-def test_paths_stay_inside(repository: Repository, name: str) -> None:
+def test_paths_stay_inside(repository, name):
     with pytest.raises(ResultsError):
         repository.files.path(name)
 
 
-def test_settings(repository: Repository) -> None:
+def test_settings(repository):
     text = 'title = "Ünser \\"Brett\\""\nreleases = ["a/b@v1.0.0", "embedded"]'
     (repository.folder / "leaderboard.toml").write_text(text, encoding="utf-8")
     found = read_board(repository.files)
@@ -109,13 +106,13 @@ def test_settings(repository: Repository) -> None:
     "revision",
     ["main", "refs/pr/1", "v1.0", "v01.0.0", "v1.0.0rc1", "1.0.0", "abcdef1", "0A" * 20],
 )
-def test_releases_that_move_are_refused(revision: str) -> None:
+def test_releases_that_move_are_refused(revision):
     with pytest.raises(ResultsError, match="can come to name other tasks") as error:
         parse_board(f'releases = ["org/small@{revision}"]'.encode(), "here")
     assert f"org/small@{revision}" in error.value.what
 
 
-def test_releases_that_stay_are_taken() -> None:
+def test_releases_that_stay_are_taken():
     for fixed in ("v1.0.0", "0123456789abcdef" * 2 + "01234567"):
         name = f"org/small@{fixed}"
         assert parse_board(f'releases = ["{name}"]'.encode(), "x").releases == (name,)
@@ -126,7 +123,7 @@ def test_releases_that_stay_are_taken() -> None:
 # ---- which release a submission answers ----------------------------------------------------------
 
 
-def _rejected(found: Accepted | Rejected) -> Rejected:
+def _rejected(found):
     assert isinstance(found, Rejected), found
     for text in (found.name, found.what, found.where, found.expected, found.fix, found.reason):
         assert text.isprintable()
@@ -134,14 +131,14 @@ def _rejected(found: Accepted | Rejected) -> Rejected:
     return found
 
 
-def _accepted(found: Accepted | Rejected) -> Accepted:
+def _accepted(found):
     assert isinstance(found, Accepted), found
     return found
 
 
 def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
-    repository: Repository, embedded: Release, newer: Release
-) -> None:
+    repository, embedded, newer
+):
     """A name that the newest release's reference has is no reason to score it on an older one."""
     key = "digits/open-5w5s5q"
     name = repository.add(answers(embedded, {key: [3] * 31}, "pixels/LR"))
@@ -152,9 +149,7 @@ def test_a_rule_that_is_broken_is_broken_though_another_release_has_it_not(
     assert "tasks are missing" in _rejected(check(repository.files, part, [embedded, newer])).what
 
 
-def test_half_of_one_release_and_half_of_another(
-    repository: Repository, newer: Release, older: Release
-) -> None:
+def test_half_of_one_release_and_half_of_another(repository, newer, older):
     other = answers(newer, {KEY: random_counts(newer)}, "a")
     one = answers(older, {KEY: random_counts(older)}, "b")
     both = Submission(
@@ -165,7 +160,7 @@ def test_half_of_one_release_and_half_of_another(
     _rejected(check(repository.files, repository.add(both), [newer, older]))
 
 
-def test_fingerprints_in_a_column(repository: Repository, newer: Release, older: Release) -> None:
+def test_fingerprints_in_a_column(repository, newer, older):
     info = older.task_set_info(*KEY.split("/"))
     table = answers(older, {KEY: [1] * info.n_tasks}).table
     prints = pa.array([info.fingerprint[:12]] * info.n_tasks)
@@ -176,7 +171,7 @@ def test_fingerprints_in_a_column(repository: Repository, newer: Release, older:
     assert "does not say which tasks" in found.what
 
 
-def test_a_large_file_is_not_read(repository: Repository, newer: Release) -> None:
+def test_a_large_file_is_not_read(repository, newer):
     name = f"submissions/{'2' * 64}.parquet"
     with (repository.folder / name).open("wb") as file:
         file.truncate(10 << 30)  # a hole
@@ -184,35 +179,31 @@ def test_a_large_file_is_not_read(repository: Repository, newer: Release) -> Non
     assert "bytes" in found.what
 
 
-def test_what_nobody_thought_of_is_a_refusal_too(
-    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_nobody_thought_of_is_a_refusal_too(repository, newer, monkeypatch):
     name = repository.add(answers(newer, {KEY: random_counts(newer)}))
 
-    def fail(*_: object) -> None:
+    def fail(*_):
         raise RuntimeError("oh\x1b[31m")
 
     monkeypatch.setattr(checked, "validate", fail)
     assert "cannot be checked" in _rejected(check(repository.files, name, [newer])).what
 
 
-def test_a_hub_that_does_not_answer_refuses_nobody(newer: Release) -> None:
+def test_a_hub_that_does_not_answer_refuses_nobody(newer):
     class Away:
         where = "a/b"
 
-        def names(self) -> list[str]:
+        def names(self):
             return []
 
-        def path(self, name: str) -> Path:
+        def path(self, name):
             raise HubUnreachableError("away")
 
     with pytest.raises(HubUnreachableError):
         check(Away(), f"submissions/{'0' * 64}.parquet", [newer])
 
 
-def test_marks_and_names_are_of_the_content_and_descriptions_are_not(
-    repository: Repository, newer: Release
-) -> None:
+def test_marks_and_names_are_of_the_content_and_descriptions_are_not(repository, newer):
     one = answers(newer, {KEY: random_counts(newer)})
     described = replace(one, methods={"mine": Method("mine", link="https://example.org")})
     marked = answers(newer, {KEY: random_counts(newer)}, transductive=True)

@@ -3,18 +3,17 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from git_checkout import Checkout, needs_git
-from hub_server import HubServer
 from msgspec.structs import replace
 from results_repository import KEY, Repository, answers, random_counts
 
 from fslbench_data.hub import HubAddress
 from fslbench_data.leaderboard import leaderboard as checked
-from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.repository import FolderFiles, HubResults, arrivals
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.leaderboard.tables import (
@@ -23,14 +22,12 @@ from fslbench_data.leaderboard.tables import (
     leaderboard_json,
     leaderboard_tables,
 )
-from fslbench_data.release.release import Release
-from fslbench_data.submission.model import Submission
 
 Pair, Put = tuple[str, str, Path], Callable[..., None]
 LATER, EARLIER = "2026-06-01T00:00:00Z", "2001-01-01T00:00:00Z"
 
 
-def _copies(folder: Path, submission: Submission, many: int) -> list[str]:
+def _copies(folder, submission, many):
     """Files that say the same with other metadata, in another folder, by name."""
     draft = Repository(folder)
     (method,) = submission.methods
@@ -46,7 +43,7 @@ def _copies(folder: Path, submission: Submission, many: int) -> list[str]:
 
 
 @pytest.fixture
-def pair(tmp_path: Path, newer: Release) -> Pair:
+def pair(tmp_path, newer):
     """Names of a copy and of the honest file, the copy's being the smaller; where they lie."""
     copy, *_, honest = _copies(tmp_path / "made", answers(newer, {KEY: random_counts(newer)}), 3)
     assert copy < honest
@@ -54,10 +51,10 @@ def pair(tmp_path: Path, newer: Release) -> Pair:
 
 
 @pytest.fixture
-def put(pair: Pair, repository: Repository) -> Put:
+def put(pair, repository):
     """Puts files of the pair into the repository, or another, and commits them if there is git."""
 
-    def put(*names: str, git: Checkout | None = None, date: str = LATER) -> None:
+    def put(*names, git=None, date=LATER):
         for name in names:
             (repository.folder / name).parent.mkdir(exist_ok=True)  # git takes empty folders away
             (repository.folder / name).write_bytes((pair[2] / name).read_bytes())
@@ -67,14 +64,12 @@ def put(pair: Pair, repository: Repository) -> Put:
     return put
 
 
-def _from(found: Leaderboard) -> list[tuple[str, ...]]:
+def _from(found):
     (table,) = found.boards[0].sets
     return [row.entry.sources for row in table.rows()]
 
 
-def test_without_a_history_no_file_is_thrown_out(
-    repository: Repository, newer: Release, pair: Pair, put: Put
-) -> None:
+def test_without_a_history_no_file_is_thrown_out(repository, newer, pair, put):
     copy, honest, _ = pair
     repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "other"))
     put(copy, honest)
@@ -97,9 +92,7 @@ def test_without_a_history_no_file_is_thrown_out(
 
 @needs_git
 @pytest.mark.parametrize("honest_first", [True, False])
-def test_with_a_history_the_first_one_stays(
-    repository: Repository, newer: Release, pair: Pair, put: Put, honest_first: bool
-) -> None:
+def test_with_a_history_the_first_one_stays(repository, newer, pair, put, honest_first):
     """Commits are counted; the dates that they claim are of no matter, nor what git is set to:
     that root commits are not shown, or an order of files that is not there."""
     first, second = sorted(pair[:2], reverse=honest_first)
@@ -115,7 +108,7 @@ def test_with_a_history_the_first_one_stays(
 
 
 @needs_git
-def test_a_branch_comes_with_its_merge(repository: Repository, pair: Pair, put: Put) -> None:
+def test_a_branch_comes_with_its_merge(repository, pair, put):
     copy, honest, _ = pair
     checkout = Checkout(repository.folder)
     checkout.git("checkout", "--quiet", "-b", "theirs")
@@ -128,9 +121,7 @@ def test_a_branch_comes_with_its_merge(repository: Repository, pair: Pair, put: 
 
 
 @needs_git
-def test_what_no_commit_tells_apart_stands_together(
-    repository: Repository, newer: Release, pair: Pair, put: Put, tmp_path: Path
-) -> None:
+def test_what_no_commit_tells_apart_stands_together(repository, newer, pair, put, tmp_path):
     copy, honest, _ = pair
     checkout = Checkout(repository.folder)
     put(honest, git=checkout)
@@ -149,9 +140,7 @@ def test_what_no_commit_tells_apart_stands_together(
     assert FolderFiles(repository.folder / "below").came([copy, honest]) == {}
 
 
-def test_on_the_hub_the_first_commit_counts(
-    hub: HubServer, newer: Release, pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_the_hub_the_first_commit_counts(hub, newer, pair, monkeypatch):
     """However many parts the files are asked for in."""
     copy, honest, made = pair
     hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["embedded"]'})
@@ -169,13 +158,11 @@ def test_on_the_hub_the_first_commit_counts(
     assert copy in [each.name for each in found.rejected]
 
 
-def _given(patch: pytest.MonkeyPatch, came: Mapping[str, int]) -> None:
+def _given(patch, came):
     patch.setattr(FolderFiles, "came", lambda _, names: {n: came[n] for n in names if n in came})
 
 
-def test_room_is_for_who_came_first(
-    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_room_is_for_who_came_first(repository, newer, monkeypatch):
     names = sorted(
         repository.add(answers(newer, {KEY: random_counts(newer, seed=seed)}, f"m{seed}"))
         for seed in range(4)
@@ -187,9 +174,7 @@ def test_room_is_for_who_came_first(
     assert ["hold more than" in each.what for each in found.rejected] == [True, True]
 
 
-def test_of_equal_means_the_first_to_come_leads(
-    repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_equal_means_the_first_to_come_leads(repository, newer, monkeypatch):
     """Not the one with the first label, which anybody can choose; and the signature tells."""
     counts = random_counts(newer)
     honest = repository.add(answers(newer, {KEY: counts}, "zebra"))
@@ -203,7 +188,7 @@ def test_of_equal_means_the_first_to_come_leads(
     assert found.signature != other.signature
 
 
-def test_a_review_of_copies(repository: Repository, newer: Release, pair: Pair) -> None:
+def test_a_review_of_copies(repository, newer, pair):
     """Two in one proposal: nothing tells which is the first."""
     copy, honest, made = pair
     text = review_text(review(FolderFiles(made), [copy, honest], repository.files, [newer]))
@@ -212,7 +197,7 @@ def test_a_review_of_copies(repository: Repository, newer: Release, pair: Pair) 
 
 
 @needs_git
-def test_nothing_that_a_foreign_checkout_names_is_run(tmp_path: Path) -> None:
+def test_nothing_that_a_foreign_checkout_names_is_run(tmp_path):
     folder = tmp_path / "theirs"
     (folder / "submissions").mkdir(parents=True)
     (folder / "submissions/a").write_text("a")
@@ -238,6 +223,6 @@ def test_nothing_that_a_foreign_checkout_names_is_run(tmp_path: Path) -> None:
     assert run.exists()
 
 
-def test_a_broken_checkout_has_no_history(repository: Repository) -> None:
+def test_a_broken_checkout_has_no_history(repository):
     (repository.folder / ".git").write_text("gitdir: nowhere")
     assert repository.files.came(["submissions/x"]) == {}

@@ -9,23 +9,21 @@ import pytest
 from biased_release import write_biased
 from commands import invoke
 from flood import fill, measured
-from hub_server import HubServer
 from msgspec.structs import replace
-from results_repository import KEY, Repository, answers, random_counts
+from results_repository import KEY, answers, random_counts
 from toy_release import toy_release
 
 from benchmark_spec.errors import ResultsError
-from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.page import leaderboard_page, sentences, suites_of
 from fslbench_data.leaderboard.standing import REFERENCE
 from fslbench_data.leaderboard.tables import leaderboard_csv, leaderboard_tables
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.model import Submission
 
 
-def _methods(found: Leaderboard) -> dict[str, dict[str, list[str]]]:
+def _methods(found):
     return {
         board.release: {
             str(each.scored): [row.method for row in each.rows()] for each in board.sets
@@ -34,9 +32,7 @@ def _methods(found: Leaderboard) -> dict[str, dict[str, list[str]]]:
     }
 
 
-def test_the_embedded_release_s_references_stand_beside(
-    repository: Repository, example: Submission, embedded: Release
-) -> None:
+def test_the_embedded_release_s_references_stand_beside(repository, example, embedded):
     name = repository.add(example)
     found = leaderboard(repository.files, [embedded], datasets="digits", title="T")
     (board,) = found.boards
@@ -66,7 +62,7 @@ def test_the_embedded_release_s_references_stand_beside(
     assert found.signature.endswith(f"|submissions:1#{digest[:12]}")
 
 
-def test_a_release_of_as_few_classes_as_a_task_has(repository: Repository, tmp_path: Path) -> None:
+def test_a_release_of_as_few_classes_as_a_task_has(repository, tmp_path):
     release = toy_release(tmp_path / "two", {"cats": [30, 30]}, {"open": None})
     repository.add(answers(release, {KEY: random_counts(release)}))
     found = leaderboard(repository.files, [release])
@@ -79,9 +75,7 @@ def test_a_release_of_as_few_classes_as_a_task_has(repository: Repository, tmp_p
     assert sentences(of_suite)[0].endswith("for new classes not judged.")
 
 
-def test_an_older_release_s_results_have_a_table_of_their_own(
-    repository: Repository, newer: Release, older: Release
-) -> None:
+def test_an_older_release_s_results_have_a_table_of_their_own(repository, newer, older):
     dogs = "dogs/open-2w1s2q"
     many = [4] * len(random_counts(newer, dogs))
     repository.add(answers(newer, {KEY: random_counts(newer)}, "new"))
@@ -102,9 +96,7 @@ def test_an_older_release_s_results_have_a_table_of_their_own(
     assert _methods(swapped)["toy@1.0.0"][dogs] == ["also old", "either"]
 
 
-def test_task_sets_with_attributes_are_named_where_they_are_left_out(
-    repository: Repository, tmp_path: Path
-) -> None:
+def test_task_sets_with_attributes_are_named_where_they_are_left_out(repository, tmp_path):
     write_biased(tmp_path / "biased", ["random_words"])
     release, key = load_release(tmp_path / "biased"), "things/random_words-3w2s3q"
     repository.add(answers(release, {key: [5] * 15}))
@@ -121,9 +113,7 @@ def test_task_sets_with_attributes_are_named_where_they_are_left_out(
     assert "ot shown" not in leaderboard_page(chosen)
 
 
-def test_hostile_files_change_nothing_for_the_others(
-    repository: Repository, newer: Release
-) -> None:
+def test_hostile_files_change_nothing_for_the_others(repository, newer):
     repository.add(answers(newer, {KEY: random_counts(newer)}, "good"))
     alone = leaderboard(repository.files, [newer])
     for junk in (b"", b"PAR1junkPAR1", b"\x1b[31m"):
@@ -140,9 +130,9 @@ def test_hostile_files_change_nothing_for_the_others(
     assert leaderboard_csv(found) == leaderboard_csv(alone)
 
 
-def test_nothing_yet(repository: Repository, newer: Release) -> None:
+def test_nothing_yet(repository, newer):
     (repository.folder / "submissions").rmdir()
-    said: list[str] = []
+    said = []
     assert leaderboard(repository.files, [newer], progress=said.append).boards[0].sets == ()
     assert said == []
     (repository.folder / "submissions").mkdir()
@@ -179,7 +169,7 @@ print(json.dumps({"accepted": [type(one).__name__ for one in kept], "held": held
 
 
 @pytest.mark.slow
-def test_a_flood(repository: Repository, embedded: Release) -> None:
+def test_a_flood(repository, embedded):
     fill(repository, embedded, good=8, hostile=8)
     found = leaderboard(repository.files, [embedded], datasets="digits")
     board = found.boards[0]
@@ -195,9 +185,7 @@ def test_a_flood(repository: Repository, embedded: Release) -> None:
 
 
 @pytest.mark.slow
-def test_of_a_submission_only_its_counts_are_held(
-    repository: Repository, embedded: Release
-) -> None:
+def test_of_a_submission_only_its_counts_are_held(repository, embedded):
     """Ten thousand fit into memory; with their tables they would not."""
     fill(repository, embedded, good=8, hostile=0)
     found = measured(repository.folder, HELD)
@@ -213,9 +201,7 @@ BOARD = 'title = "T"\nreleases = ["org/toy@v2.0.0"]\n'
 
 
 @pytest.fixture
-def full(
-    hub: HubServer, repository: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
-) -> tuple[HubServer, Repository]:
+def full(hub, repository, newer, monkeypatch):
     """A Hub with a release and submissions to it, too many for one by one; and in a folder."""
     monkeypatch.setattr("fslbench_data.leaderboard.repository._ONE_BY_ONE", 4)
     hub.create_repo("org/toy", files=Path(newer.files.where))
@@ -229,7 +215,7 @@ def full(
 
 
 @pytest.mark.slow
-def test_as_of_a_checkout(full: tuple[HubServer, Repository]) -> None:
+def test_as_of_a_checkout(full):
     hub, repository = full
     for form in ("table", "json"):
         of_hub = invoke("leaderboard", "--results", REPO, "--format", form)
@@ -246,7 +232,7 @@ def test_as_of_a_checkout(full: tuple[HubServer, Repository]) -> None:
 
 
 @pytest.mark.slow
-def test_bad_ones_are_refused_and_large_ones_not_fetched(full: tuple[HubServer, object]) -> None:
+def test_bad_ones_are_refused_and_large_ones_not_fetched(full):
     hub, _ = full
     large = bytes(LIMITS.file_bytes + 1)
     digest = hashlib.sha256(large).hexdigest()

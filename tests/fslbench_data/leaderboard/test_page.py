@@ -2,7 +2,6 @@
 
 import re
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,17 +9,15 @@ from commands import invoke, printed
 from elements import Elements
 from results_repository import KEY, Repository, answers, random_counts
 
-from fslbench_data.leaderboard.leaderboard import Leaderboard, leaderboard
+from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.page import MARKS, leaderboard_page, mark, sentences, suites_of
-from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import renamed
-from fslbench_data.submission.model import Submission
 
 HOSTILE = "x</title></style><script>alert(1)</script><img src=x onerror=alert(1)>{{ title }} \" ' &"
 
 
 @pytest.fixture
-def ranking(repository: Repository, newer: Release) -> Leaderboard:
+def ranking(repository, newer):
     """Three methods: one behind on every task, and one that answers the first tasks."""
     rng = np.random.default_rng(0)
     counts = {
@@ -36,7 +33,7 @@ def ranking(repository: Repository, newer: Release) -> Leaderboard:
     return leaderboard(repository.files, (newer,), title=f"T {HOSTILE}")
 
 
-def test_it_opens_on_the_table_and_then_says_which_could_be_best(ranking: Leaderboard) -> None:
+def test_it_opens_on_the_table_and_then_says_which_could_be_best(ranking):
     """The sentences name exactly those whom the leaderboard's own test leaves."""
     page = leaderboard_page(ranking)
     open_suite = next(s for s in suites_of(ranking.boards[0]) if s.suite == "open")
@@ -56,7 +53,7 @@ def test_it_opens_on_the_table_and_then_says_which_could_be_best(ranking: Leader
     assert 'class="sent"' in page
 
 
-def test_a_sentence_names_three_methods(repository: Repository, newer: Release) -> None:
+def test_a_sentence_names_three_methods(repository, newer):
     rng = np.random.default_rng(0)
     tasks = np.arange(newer.task_set_info(*KEY.split("/")).n_tasks)
     for name in "abcde":
@@ -67,7 +64,7 @@ def test_a_sentence_names_three_methods(repository: Repository, newer: Release) 
     assert re.search(r"new images (\w, ){2}\w and 2 more \(5 of 6 methods\)", line)
 
 
-def test_its_table_has_the_board_s_numbers_and_marks(ranking: Leaderboard) -> None:
+def test_its_table_has_the_board_s_numbers_and_marks(ranking):
     page = Elements(leaderboard_page(ranking))
     rows = {row[0]: row for row in page.rows if len(row) == 4 and row[0]}
     assert next(iter(rows)) == "method"
@@ -92,9 +89,7 @@ def test_its_table_has_the_board_s_numbers_and_marks(ranking: Leaderboard) -> No
 
 
 @pytest.mark.slow
-def test_every_row_says_how_its_numbers_are_made_again(
-    example: Submission, tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_row_says_how_its_numbers_are_made_again(example, tmp_path, root, monkeypatch):
     """The page's commands, run in the repository, print the page's numbers."""
     repository = Repository(tmp_path / "results")
     repository.add(example)
@@ -115,9 +110,7 @@ def test_every_row_says_how_its_numbers_are_made_again(
     assert number.split(" ± ")[0] in text
 
 
-def test_strangers_texts_are_but_texts(
-    ranking: Leaderboard, example: Submission, tmp_path: Path
-) -> None:
+def test_strangers_texts_are_but_texts(ranking, example, tmp_path):
     repository = Repository(tmp_path / "hostile")
     name = HOSTILE[:150]
     repository.add(renamed(example, {"pixels/Ridge": name}))
@@ -137,9 +130,7 @@ def test_strangers_texts_are_but_texts(
     assert any("<script>alert(2)<" in cell for row in page.rows for cell in row)
 
 
-def test_two_releases_are_told_apart(
-    repository: Repository, newer: Release, older: Release
-) -> None:
+def test_two_releases_are_told_apart(repository, newer, older):
     for release in (newer, older):
         repository.add(answers(release, {KEY: random_counts(release)}, f"of {release}"))
     text = leaderboard_page(leaderboard(repository.files, (newer, older)))

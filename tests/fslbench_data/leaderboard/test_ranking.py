@@ -1,8 +1,5 @@
 """One task set's table: its statistics and order, names alike, and results of two methods."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import numpy as np
 import pytest
 from class_aware_interval import class_aware_interval
@@ -22,14 +19,11 @@ from fslbench_data.leaderboard.standing import (
     REFERENCE,
     Entry,
     Result,
-    Standing,
     duplicates,
     ranked,
 )
 from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
-from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import renamed
-from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
 
 T = 40
@@ -40,31 +34,29 @@ MEMBERS = np.stack([RNG.permutation(12)[:5] for _ in range(T)])
 DESIGN = ClassDesign.of(MEMBERS)
 
 
-def _entry(
-    label: str, counts: Sequence[int], *, runs: int = 1, stopped: str | None = None
-) -> Entry:
+def _entry(label, counts, *, runs=1, stopped=None):
     kind = np.int16 if runs == 1 else np.int32
     result = Result(label, INFO, np.array(counts, kind), runs, None, stopped, False)
     return Entry(label, "reference", result)
 
 
-def _standing(entries: Sequence[Entry], kind: str = "open", level: float = 0.95) -> Standing:
+def _standing(entries, kind="open", level=0.95):
     designs = {"class-aware": DESIGN} if kind == "open" else {}
-    return ranked(INFO, kind, entries, level, designs)  # type: ignore[arg-type]
+    return ranked(INFO, kind, entries, level, designs)
 
 
-def _ranks(found: Standing) -> list[tuple[str, int | None]]:
+def _ranks(found):
     return [(row.method, row.rank) for row in found.rows()]
 
 
 @pytest.fixture(scope="module")
-def counts() -> np.ndarray:
+def counts():
     rng = np.random.default_rng(1)
     hard = rng.normal(0, 0.08, 12)[MEMBERS].mean(axis=1)
     return rng.binomial(UNIT, np.clip(np.linspace(0.5, 0.8, 9)[:, None] + hard, 0, 1))
 
 
-def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
+def test_each_row_is_made_of_its_own_intervals(counts):
     entries = [_entry(f"m{i}", row) for i, row in enumerate(counts)]
     found = _standing(entries)
     assert list(_standing(entries[::-1]).rows()) == list(found.rows())
@@ -100,7 +92,7 @@ def test_each_row_is_made_of_its_own_intervals(counts: np.ndarray) -> None:
     assert list(found.rows(3)) == list(found.rows())[:3]
 
 
-def test_equal_means_share_a_rank_and_the_first_label_leads() -> None:
+def test_equal_means_share_a_rank_and_the_first_label_leads():
     high, low = [18, 19] * 20, [15, 16, 15, 18] * 10
     found = _standing(
         [_entry("d", low), _entry("c", high), _entry("b", high[::-1]), _entry("a", low[::-1])]
@@ -114,7 +106,7 @@ def test_equal_means_share_a_rank_and_the_first_label_leads() -> None:
     assert _standing(came).leader == "c"
 
 
-def test_identical_and_constant_differences() -> None:
+def test_identical_and_constant_differences():
     base = np.array([17, 18, 15, 16] * 10)
     found = _standing([_entry("a", base), _entry("b", base), _entry("c", base - 2)])
     _, same, behind = found.rows()
@@ -132,7 +124,7 @@ def test_identical_and_constant_differences() -> None:
     assert (last.difference.constant, last.difference.halfwidth) == (True, None)
 
 
-def test_prefixes_stand_below_and_are_compared_over_common_tasks(counts: np.ndarray) -> None:
+def test_prefixes_stand_below_and_are_compared_over_common_tasks(counts):
     short, good = counts[0][:20], np.minimum(counts[8][:10] + 3, UNIT)
     found = _standing(
         [_entry("best", counts[8]), _entry("mid", counts[4]), _entry("s", short), _entry("g", good)]
@@ -153,7 +145,7 @@ def test_prefixes_stand_below_and_are_compared_over_common_tasks(counts: np.ndar
     assert _ranks(_standing(some)) == [("b", 1), ("s", None), ("g", None)]
 
 
-def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
+def test_runs_that_stopped_by_a_rule(counts):
     found = _standing(
         [
             _entry("a", counts[5]),
@@ -180,7 +172,7 @@ def test_runs_that_stopped_by_a_rule(counts: np.ndarray) -> None:
     assert (stopped.accuracy.tasks, stopped.difference.tasks) == (T, 10)
 
 
-def test_closed_sets_claim_nothing(counts: np.ndarray) -> None:
+def test_closed_sets_claim_nothing(counts):
     found = _standing([_entry("a", counts[8]), _entry("b", counts[0])], "closed")
     assert found.leader == "a"
     assert found.could_be_best("closed") is found.could_be_best("class-aware") is None
@@ -192,7 +184,7 @@ def test_closed_sets_claim_nothing(counts: np.ndarray) -> None:
     assert row.difference == interval(Moments.of(counts[0] - counts[8], UNIT), "closed", 0.95)
 
 
-def test_different_numbers_of_runs_are_compared_exactly(counts: np.ndarray) -> None:
+def test_different_numbers_of_runs_are_compared_exactly(counts):
     runs = {2: counts[3] * 2, 3: counts[3] * 3, 7: counts[3] * 7 - 1, 1: counts[3]}
     found = _standing([_entry(f"r{k}", x, runs=k) for k, x in runs.items()])
     rows = {row.method: row for row in found.rows()}
@@ -210,7 +202,7 @@ def test_different_numbers_of_runs_are_compared_exactly(counts: np.ndarray) -> N
     assert means == pytest.approx(sorted((expected[k % 9] for k in range(1, 101)), reverse=True))
 
 
-def test_runs_of_both_methods_widen_their_difference(counts: np.ndarray) -> None:
+def test_runs_of_both_methods_widen_their_difference(counts):
     """Of 2 and 3 runs that differ by 3 and 1.5 points."""
     entries = []
     for label, row, runs, spread in (("best", 8, 2, 3.0), ("other", 6, 3, 1.5)):
@@ -224,7 +216,7 @@ def test_runs_of_both_methods_widen_their_difference(counts: np.ndarray) -> None
     assert other.difference.halfwidth == pytest.approx(expected)
 
 
-def test_blocks_change_nothing(counts: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_change_nothing(counts, monkeypatch):
     entries = [_entry(f"m{i}", row) for i, row in enumerate(counts)]
     entries += [_entry(f"p{i}", row[: 10 + i]) for i, row in enumerate(counts)]
     whole = list(_standing(entries).rows())
@@ -232,14 +224,12 @@ def test_blocks_change_nothing(counts: np.ndarray, monkeypatch: pytest.MonkeyPat
     assert list(_standing(entries).rows()) == whole
 
 
-def _with_class_aware_intervals(found: Standing) -> set[str]:
+def _with_class_aware_intervals(found):
     aware = {row.method: row.intervals["class-aware"].accuracy for row in found.rows()}
     return {method for method, interval in aware.items() if interval.halfwidth}
 
 
-def test_many_prefixes_cost_a_bounded_number_of_designs(
-    counts: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_prefixes_cost_a_bounded_number_of_designs(counts, monkeypatch):
     monkeypatch.setattr(module, "MOST_PREFIXES", 3)
     entries = [_entry("a", counts[8]), *(_entry(f"p{m}", counts[0][:m]) for m in range(20, 30))]
     assert _with_class_aware_intervals(_standing(entries)) == {"a", "p29", "p28"}
@@ -285,9 +275,7 @@ A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
         ),
     ],
 )
-def test_names_that_are_shared_get_digits(
-    methods: list[tuple[str, str]], taken: list[str], labels: list[str]
-) -> None:
+def test_names_that_are_shared_get_digits(methods, taken, labels):
     assert unique_labels(methods, taken) == labels
 
 
@@ -296,7 +284,7 @@ OTHERS = ["PIXELS/ncc", "pixels / NCC", "pixels_NCC", "pixelsNCC", "(pixels/NCC)
 
 
 @pytest.mark.parametrize("name", [CYRILLIC, *OTHERS])
-def test_names_that_imitate_a_reference(name: str) -> None:
+def test_names_that_imitate_a_reference(name):
     assert unique_labels([(name, A)], ["pixels/NCC"]) == [f"{name} (1a2b3c4d)"]
 
 
@@ -311,12 +299,12 @@ def test_names_that_imitate_a_reference(name: str) -> None:
         ("!!", "??"),
     ],
 )
-def test_honest_names_stay(one: str, other: str) -> None:
+def test_honest_names_stay(one, other):
     assert unique_labels([(one, A), (other, B)], []) == [one, other]
     assert unique_labels([(one, A)], [other]) == [one]
 
 
-def test_thousands_of_one_name_and_of_imitations() -> None:
+def test_thousands_of_one_name_and_of_imitations():
     many = [("P", f"{i:064x}") for i in range(2_000)]  # alike in all but the last digits
     taken = [f"P ({A[:n]})" for n in (8, 16, 32, 64)]
     assert len({*unique_labels([*many, ("P", A)], taken)}) == 2_001
@@ -326,9 +314,7 @@ def test_thousands_of_one_name_and_of_imitations() -> None:
 
 
 @pytest.mark.slow
-def test_a_copy_under_another_name(
-    repository: Repository, example: Submission, embedded: Release, tmp_path: Path
-) -> None:
+def test_a_copy_under_another_name(repository, example, embedded, tmp_path):
     theirs = repository.add(example)
     copy = repository.add(renamed(example, {"pixels/Ridge": "mine/Better"}))
     found = leaderboard(repository.files, [embedded], datasets="digits")
@@ -348,8 +334,8 @@ def test_a_copy_under_another_name(
     assert text.partition(said)[2].partition("\n")[0].count(", ") == 5  # all six sets
 
 
-def test_what_is_the_same_by_itself_is_not_told() -> None:
-    def sent(counts: list[int], label: str, source: str | None = None, runs: int = 1) -> Entry:
+def test_what_is_the_same_by_itself_is_not_told():
+    def sent(counts, label, source=None, runs=1):
         return replace(_entry(label, counts, runs=runs), source=source or label)
 
     few = [UNIT] * (T - 4) + [UNIT - 1] * 4

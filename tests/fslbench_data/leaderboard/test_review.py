@@ -5,9 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import Result
 from commands import invoke
-from hub_server import HubServer
 from recorded import recorded_sets
 from results_repository import KEY, Repository, answers, random_counts
 
@@ -16,19 +14,16 @@ from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError
 from fslbench_data.leaderboard import review as module
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import prepare, propose, review, review_text
-from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 
 
 @pytest.fixture
-def proposal(tmp_path: Path) -> Repository:
+def proposal(tmp_path):
     return Repository(tmp_path / "proposal")
 
 
-def test_the_rows_are_those_of_the_leaderboard_afterwards(
-    repository: Repository, proposal: Repository, newer: Release, older: Release
-) -> None:
+def test_the_rows_are_those_of_the_leaderboard_afterwards(repository, proposal, newer, older):
     repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs"))
     repository.add(answers(older, {KEY: random_counts(older, seed=2)}, "older"))
     new = proposal.add(answers(newer, {KEY: [4] * len(random_counts(newer))}, "mine"))
@@ -49,18 +44,14 @@ def test_the_rows_are_those_of_the_leaderboard_afterwards(
     assert "| 1 of 2 | 100.00 on every task | leader | mine | yes | yes |" in text
 
 
-def test_the_next_may_be_identical(
-    repository: Repository, proposal: Repository, newer: Release
-) -> None:
+def test_the_next_may_be_identical(repository, proposal, newer):
     counts = {KEY: random_counts(newer)}
     names = [proposal.add(answers(newer, counts, method)) for method in ("a", "b")]
     text = review_text(review(proposal.files, names, repository.files, [newer]))
     assert f"a would lead {KEY}. Next is b, identical on every task." in text
 
 
-def test_the_base_counts_as_it_stands(
-    repository: Repository, proposal: Repository, newer: Release
-) -> None:
+def test_the_base_counts_as_it_stands(repository, proposal, newer):
     """A file that is in both is judged once; one that says the same as another is refused."""
     there = repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs"))
     again = answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs")
@@ -72,15 +63,13 @@ def test_the_base_counts_as_it_stands(
     assert "says what another submission says, which came first" in review_text(found)
 
 
-def test_nothing_proposed(repository: Repository, proposal: Repository, newer: Release) -> None:
+def test_nothing_proposed(repository, proposal, newer):
     found = review(proposal.files, [], repository.files, [newer])
     assert review_text(found) == "No submission is added.\n"
 
 
 @pytest.mark.slow
-def test_at_most_a_comment(
-    repository: Repository, proposal: Repository, newer: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_most_a_comment(repository, proposal, newer, monkeypatch):
     counts = random_counts(newer)
     names = [proposal.add(answers(newer, {KEY: counts}, f"m{i} {'#' * 150}")) for i in range(12)]
     whole = review_text(review(proposal.files, names, repository.files, [newer]))
@@ -98,7 +87,7 @@ BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
 
 
 @pytest.fixture
-def results(hub: HubServer, toy: Release) -> HubServer:
+def results(hub, toy):
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
     hub.create_repo("org/results", files={"leaderboard.toml": BOARD})
@@ -106,7 +95,7 @@ def results(hub: HubServer, toy: Release) -> HubServer:
 
 
 @pytest.fixture
-def answered(toy: Release, tmp_path: Path) -> Path:
+def answered(toy, tmp_path):
     """Two methods' counts on the open and the closed set of cats."""
     counts = {"cats/open-2w1s2q": [4, 3, 2, 4], "cats/closed-2w1s2q": [4, 3, 2, 4, 1]}
     backwards = {key: values[::-1] for key, values in counts.items()}
@@ -116,11 +105,11 @@ def answered(toy: Release, tmp_path: Path) -> Path:
     return path
 
 
-def _submit(file: Path) -> Result:
+def _submit(file):
     return invoke("submit", file, "--to", "org/results")
 
 
-def _proposed(results: HubServer, folder: Path) -> tuple[str, Path]:
+def _proposed(results, folder):
     """Return the path of the file in the first pull request, and where a copy of it lies."""
     (path,) = [f for f in results.files("org/results", "refs/pr/1") if f.endswith(".parquet")]
     copy = folder / "found.parquet"
@@ -129,9 +118,7 @@ def _proposed(results: HubServer, folder: Path) -> tuple[str, Path]:
     return path, copy
 
 
-def test_a_submission_becomes_a_pull_request_named_by_its_content(
-    results: HubServer, answered: Path
-) -> None:
+def test_a_submission_becomes_a_pull_request_named_by_its_content(results, answered):
     said = _submit(answered)
     assert said.exit_code == 0, said.output
     assert said.stdout.strip().endswith("/datasets/org/results/discussions/1")
@@ -150,9 +137,7 @@ def test_a_submission_becomes_a_pull_request_named_by_its_content(
     assert f"has these results already, as {path}" in accepted.stdout
 
 
-def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
-    results: HubServer, answered: Path
-) -> None:
+def test_a_strangers_pull_request_with_the_same_results_is_not_ours(results, answered):
     from huggingface_hub import CommitOperationAdd, HfApi
 
     proposal = prepare(Submission.read(answered), "org/results")
@@ -168,7 +153,7 @@ def test_a_strangers_pull_request_with_the_same_results_is_not_ours(
     assert said.stdout.strip().endswith("/discussions/2")
 
 
-def test_csv_is_sent_as_parquet(results: HubServer, toy: Release, tmp_path: Path) -> None:
+def test_csv_is_sent_as_parquet(results, toy, tmp_path):
     info = toy.task_set_info("cats", "open-2w1s2q")
     rows = [f"mine,{info.dataset},{info.name},{t},{t},4,{info.fingerprint}" for t in range(4)]
     head = "method,dataset,task_set,task_id,n_correct,n_query,fingerprint"
@@ -178,9 +163,7 @@ def test_csv_is_sent_as_parquet(results: HubServer, toy: Release, tmp_path: Path
     assert found.table.column("n_correct").to_pylist() == [0, 1, 2, 3]
 
 
-def test_what_the_repository_would_refuse_is_not_sent(
-    results: HubServer, toy: Release, tmp_path: Path
-) -> None:
+def test_what_the_repository_would_refuse_is_not_sent(results, toy, tmp_path):
     info = toy.task_set_info("cats", "open-2w1s2q")
     unbound = fb.Submission.from_accuracies([1, 0.75, 0.5, 1], info, "mine")
     with pytest.raises(UnboundError) as caught:
@@ -193,9 +176,7 @@ def test_what_the_repository_would_refuse_is_not_sent(
     assert not [r for r in results.requests if r.method == "POST"]
 
 
-def test_an_older_release_may_be_answered(
-    results: HubServer, toy: Release, embedded: Release, example: fb.Submission
-) -> None:
+def test_an_older_release_may_be_answered(results, toy, embedded, example):
     results.create_repo("org/embedded", files=Path(embedded.files.where))
     results.tag("org/embedded", "v3.1.0")
     board = b'releases = ["org/toy@v1.0.0", "org/embedded@v3.1.0"]\n'
@@ -205,9 +186,7 @@ def test_an_older_release_may_be_answered(
     assert propose(proposal).endswith("/1")
 
 
-def test_nobody_is_logged_in_and_a_token_without_rights(
-    results: HubServer, answered: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_is_logged_in_and_a_token_without_rights(results, answered, monkeypatch):
     monkeypatch.delenv("HF_TOKEN")
     said = _submit(answered)
     assert said.exit_code != 0

@@ -5,14 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hub_server import HubServer
 from msgspec.structs import replace
 from tiny_features import feature_array
 
@@ -20,14 +18,14 @@ from benchmark_spec.errors import CorruptReleaseError, LicenceError, ReleaseErro
 from builders.hub.publish import check_licences, publish
 from fslbench_data.release import features as feature_copies
 from fslbench_data.release.features import copies_folder, read_features
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 
 Array = np.ndarray[Any, Any]
 FEATURES = "fslbench_data.release.features"
 
 
 @pytest.fixture(autouse=True)
-def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def assets(tmp_path, monkeypatch):
     """Every set of features is worth a copy, and the copies are in a folder of the test's own."""
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
     monkeypatch.setattr(f"{FEATURES}.WORTH_A_COPY", 0)
@@ -35,27 +33,25 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "assets"
 
 
-def _stored(release: Release, backbone: str) -> Array:
+def _stored(release, backbone):
     folder = Path(release.files.where)
     tables = [t for t in release.manifest.tables if t.name == backbone]
     return np.concatenate([feature_array(pq.ParquetFile(folder / t.path).read()) for t in tables])
 
 
-def _is_mapped(array: Array) -> bool:
+def _is_mapped(array):
     while isinstance(array.base, np.ndarray):
         array = array.base
     return isinstance(array, np.memmap)
 
 
-def _copy() -> Path:
+def _copy():
     (path,) = copies_folder().glob("*.npy")
     return path
 
 
 @pytest.mark.parametrize(("backbone", "dtype"), [("net", np.float16), ("net-pca4", np.float32)])
-def test_shards_read_as_one_and_again(
-    sharded: Release, backbone: str, dtype: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_read_as_one_and_again(sharded, backbone, dtype, monkeypatch):
     expected = _stored(sharded, backbone)
     first = sharded.features("birds", backbone)
     raw = np.load(_copy())
@@ -71,7 +67,7 @@ def test_shards_read_as_one_and_again(
     assert sorted(p.suffix for p in copies_folder().iterdir()) == [".npy", ".whole"]
 
 
-def test_names(sharded: Release) -> None:
+def test_names(sharded):
     assert sharded.backbones == ("net", "net-pca4")
     assert sharded.datasets_with("features", "net") == ("birds",)
     with pytest.raises(UnknownNameError, match=r"one of net, net-pca4$"):
@@ -80,9 +76,7 @@ def test_names(sharded: Release) -> None:
         sharded.images("birds")
 
 
-def test_small_features_leave_no_copy(
-    sharded: Release, assets: Path, monkeypatch: pytest.MonkeyPatch, embedded: Release
-) -> None:
+def test_small_features_leave_no_copy(sharded, assets, monkeypatch, embedded):
     monkeypatch.undo()
     monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(assets))
     for backbone, dtype in (("net", np.float16), ("net-pca4", np.float32)):
@@ -94,7 +88,7 @@ def test_small_features_leave_no_copy(
     assert not assets.exists()
 
 
-def _same_time(path: Path, change: Callable[[bytes], bytes], place: str = ".npy") -> None:
+def _same_time(path, change, place=".npy"):
     """Change a file's content, perhaps in another place, and put its time back."""
     stat, other = path.stat(), path.with_suffix(place)
     other.write_bytes(change(path.read_bytes()))
@@ -102,11 +96,11 @@ def _same_time(path: Path, change: Callable[[bytes], bytes], place: str = ".npy"
     other.replace(path)
 
 
-def _flipped(data: bytes) -> bytes:
+def _flipped(data):
     return data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
 
 
-DAMAGES: dict[str, Callable[[Path], Any]] = {
+DAMAGES = {
     "gone": lambda p: p.unlink(),
     "empty": lambda p: p.write_bytes(b""),
     "half, same time": lambda p: _same_time(p, lambda d: d[: len(d) // 2]),
@@ -125,7 +119,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
-def test_a_damaged_copy_is_made_again(sharded: Release, damage: Callable[[Path], Any]) -> None:
+def test_a_damaged_copy_is_made_again(sharded, damage):
     expected = np.array(sharded.features("birds", "net"))
     path = _copy()
     damage(path)
@@ -136,13 +130,11 @@ def test_a_damaged_copy_is_made_again(sharded: Release, damage: Callable[[Path],
     assert _is_mapped(sharded.features("birds", "net"))
 
 
-def test_where_no_copy_can_be_written(
-    sharded: Release, assets: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(_: Array) -> Array:
+def test_where_no_copy_can_be_written(sharded, assets, monkeypatch):
+    def full(_):
         raise OSError(28, "No space left on device")
 
-    def check() -> None:
+    def check():
         found = sharded.features("birds", "net")
         assert np.array_equal(found, _stored(sharded, "net"))
         assert not _is_mapped(found)
@@ -164,7 +156,7 @@ def test_where_no_copy_can_be_written(
     check()
 
 
-def test_what_killed_runs_left_is_removed(sharded: Release) -> None:
+def test_what_killed_runs_left_is_removed(sharded):
     folder = copies_folder()
     folder.mkdir(parents=True)
     (folder / ".a.npy.12345678.writing").write_bytes(b"x")
@@ -174,7 +166,7 @@ def test_what_killed_runs_left_is_removed(sharded: Release) -> None:
     assert [p.name for p in folder.glob(".*")] == [".b.npy.12345678.writing"]
 
 
-def test_a_folder_that_was_changed_since_it_was_opened(sharded: Release, tmp_path: Path) -> None:
+def test_a_folder_that_was_changed_since_it_was_opened(sharded, tmp_path):
     folder = tmp_path / "release"
     shutil.copytree(sharded.files.where, folder)
     release = load_release(folder)
@@ -185,7 +177,7 @@ def test_a_folder_that_was_changed_since_it_was_opened(sharded: Release, tmp_pat
     assert not list(copies_folder().iterdir())
 
 
-def test_shards_that_do_not_fit_each_other(sharded: Release) -> None:
+def test_shards_that_do_not_fit_each_other(sharded):
     folder = Path(sharded.files.where)
     a, b, c, d = (t for t in sharded.manifest.tables if t.name == "net")
     small = next(t for t in sharded.manifest.tables if t.name == "net-pca4")
@@ -206,9 +198,7 @@ REPO = "org/sharded"
 
 
 @pytest.mark.parametrize("worth_a_copy", [0, 2**40])
-def test_published_in_shards_and_read_as_one(
-    hub: HubServer, sharded: Release, worth_a_copy: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_published_in_shards_and_read_as_one(hub, sharded, worth_a_copy, monkeypatch):
     monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", worth_a_copy)
     done = publish(Path(sharded.files.where), REPO)
     assert done.compared == len(sharded.manifest.tables) + 2
@@ -227,9 +217,7 @@ def test_published_in_shards_and_read_as_one(
     assert copies == ([".npy", ".npy", ".whole", ".whole"] if worth_a_copy == 0 else [])
 
 
-def test_a_copy_serves_where_the_files_were_removed(
-    hub: HubServer, sharded: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_serves_where_the_files_were_removed(hub, sharded, monkeypatch):
     monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", 0)
     hub.create_repo(REPO, files=Path(sharded.files.where))
     hub.tag(REPO, "v1.0.0")
@@ -242,7 +230,7 @@ def test_a_copy_serves_where_the_files_were_removed(
     assert not hub.requests
 
 
-def test_shards_that_may_not_be_passed_on(sharded: Release) -> None:
+def test_shards_that_may_not_be_passed_on(sharded):
     kept = tuple(replace(d, redistribution="tables") for d in sharded.manifest.datasets)
     with pytest.raises(LicenceError, match="and 3 shards more ") as caught:
         check_licences(replace(sharded.manifest, datasets=kept))

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from processes import python
 
 from benchmark_spec.errors import CorruptReleaseError, ReleaseError, SchemaError
 from benchmark_spec.manifest import Table
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.release.tables import read_groups, read_table
 
 OPEN = "tasks/open-2w1s2q/cats.parquet"
@@ -30,11 +29,11 @@ Edit = Callable[[pa.Table], pa.Table]
 
 
 @pytest.fixture
-def folder(toy: Release, tmp_path: Path) -> Path:
+def folder(toy, tmp_path):
     return Path(shutil.copytree(toy.files.where, tmp_path / "release"))
 
 
-def test_pipes_and_devices_are_not_read(folder: Path, tmp_path: Path) -> None:
+def test_pipes_and_devices_are_not_read(folder, tmp_path):
     shutil.copytree(folder, other := tmp_path / "other")
     for path in (folder / "release.json", other / OPEN):
         path.unlink()
@@ -46,7 +45,7 @@ def test_pipes_and_devices_are_not_read(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_verify_does_not_read_them_either(folder: Path) -> None:
+def test_verify_does_not_read_them_either(folder):
     (folder / OPEN).unlink()
     os.mkfifo(folder / OPEN)
     done = python("from builders.cli import main; main()", "verify", folder, timeout=200)
@@ -54,9 +53,7 @@ def test_verify_does_not_read_them_either(folder: Path) -> None:
     assert "is not a regular file" in done.stdout + done.stderr
 
 
-def test_links_lead_out_of_the_folder_only_to_the_blobs_of_the_cache(
-    toy: Release, tmp_path: Path
-) -> None:
+def test_links_lead_out_of_the_folder_only_to_the_blobs_of_the_cache(toy, tmp_path):
     outside = tmp_path / "outside.parquet"
     folder = tmp_path / "datasets--org--toy" / "snapshots" / ("0" * 40)
     shutil.copytree(toy.files.where, folder)
@@ -88,7 +85,7 @@ def test_links_lead_out_of_the_folder_only_to_the_blobs_of_the_cache(
 # ---- what is too much ----------------------------------------------------------------------------
 
 
-def test_a_manifest_has_64_mebibytes_at_most(folder: Path) -> None:
+def test_a_manifest_has_64_mebibytes_at_most(folder):
     with (folder / "release.json").open("r+b") as file:
         file.truncate(65 << 20)
     with pytest.raises(CorruptReleaseError, match=f"more than {64 << 20} bytes"):
@@ -96,7 +93,7 @@ def test_a_manifest_has_64_mebibytes_at_most(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_rows_that_cost_nothing_in_the_file(toy: Release, tmp_path: Path) -> None:
+def test_rows_that_cost_nothing_in_the_file(toy, tmp_path):
     rows, path = 20_000_000, "classes/cats.parquet"
     zeros = pa.array(np.zeros(rows // 10, np.int32))
     names = pa.DictionaryArray.from_arrays(zeros, ["a"])
@@ -112,9 +109,7 @@ def test_rows_that_cost_nothing_in_the_file(toy: Release, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("column", ["image_id", "attributes"])
-def test_one_long_text_for_every_row(
-    column: str, biased: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_long_text_for_every_row(column, biased, tmp_path, monkeypatch):
     entry = next(t for t in biased.manifest.tables if t.kind == "attributes")
     table = biased.attributes(entry.dataset, entry.name)
     text = "x" * (30_000_000 // len(table))
@@ -132,7 +127,7 @@ def test_one_long_text_for_every_row(
 # ---- what the footer says ------------------------------------------------------------------------
 
 
-def test_what_is_no_parquet(toy: Release, tmp_path: Path) -> None:
+def test_what_is_no_parquet(toy, tmp_path):
     whole = (Path(toy.files.where) / OPEN).read_bytes()
     for number, data in enumerate((b"PAR1", b"x" * 100, whole[:-9] + b"PAR1", whole[:40])):
         folder = forge(toy, tmp_path / str(number), OPEN, data)
@@ -141,7 +136,7 @@ def test_what_is_no_parquet(toy: Release, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [3, 5, 2**31 - 1, 2**62])
-def test_rows_other_than_the_manifest_says(toy: Release, tmp_path: Path, rows: int) -> None:
+def test_rows_other_than_the_manifest_says(toy, tmp_path, rows):
     data = (Path(toy.files.where) / OPEN).read_bytes()
     folder = forge(toy, tmp_path / "r", OPEN, data, rows=rows)
     with pytest.raises(CorruptReleaseError, match="rows"):
@@ -149,14 +144,14 @@ def test_rows_other_than_the_manifest_says(toy: Release, tmp_path: Path, rows: i
 
 
 @pytest.mark.parametrize(("says", "listed"), [(32, 32), (40, 40), (32, 40), (100, 100)])
-def test_row_groups_have_the_rows_that_are_listed(tmp_path: Path, says: int, listed: int) -> None:
+def test_row_groups_have_the_rows_that_are_listed(tmp_path, says, listed):
     """The footer `says` so many rows, the manifest has `listed`, and there are two groups of 20."""
     table = pa.table({"image_id": pa.array(range(40), pa.int32())})
     file = Parquet.of(table, row_group_size=20)
     put(file.footer, NUM_ROWS, says)
     (path := tmp_path / "x.parquet").write_bytes(file.build())
     entry = Table("x", "features", "d", "n", listed, 0, "", "", "", {})
-    given: list[pa.Table] = []
+    given = []
     if says == listed == 40:
         given.extend(read_groups(path, entry, id)[1])
         assert [len(group) for group in given] == [20, 20]
@@ -168,9 +163,7 @@ def test_row_groups_have_the_rows_that_are_listed(tmp_path: Path, says: int, lis
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.int32(), 1), pa.list_(pa.int32())])
-def test_row_groups_take_no_more_memory_than_a_whole_table(
-    tmp_path: Path, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_row_groups_take_no_more_memory_than_a_whole_table(tmp_path, kind, monkeypatch):
     """Lists of fixed size are refused by what their rows will take, before a group is read."""
     rows = 1 << 20
     table = pa.table({"x": pa.array([[0]] * rows, kind)})
@@ -178,7 +171,7 @@ def test_row_groups_take_no_more_memory_than_a_whole_table(
     entry = Table("x", "features", "d", "n", rows, 0, "", "", "", {})
     for name, most in (("_SMALL", 3 << 20), ("_RATIO", 0), ("_PACKAGE", tmp_path)):
         monkeypatch.setattr(f"fslbench_data.release.tables.{name}", most)
-    given: list[pa.Table] = []
+    given = []
     with pytest.raises(CorruptReleaseError, match="x takes more than 3 MiB"):
         given.extend(read_groups(path, entry, id)[1])
     assert len(given) == (0 if pa.types.is_fixed_size_list(kind) else 1)
@@ -187,8 +180,8 @@ def test_row_groups_take_no_more_memory_than_a_whole_table(
 # ---- what the rows say ---------------------------------------------------------------------------
 
 
-def _column(name: str, change: Callable[[list[Any]], Any], kind: pa.DataType | None = None) -> Edit:
-    def edit(table: pa.Table) -> pa.Table:
+def _column(name, change, kind=None):
+    def edit(table):
         index, values = table.schema.get_field_index(name), table.column(name).to_pylist()
         values = change(values) or values
         return table.set_column(index, name, pa.array(values, kind or table.schema.types[index]))
@@ -196,8 +189,8 @@ def _column(name: str, change: Callable[[list[Any]], Any], kind: pa.DataType | N
     return edit
 
 
-def _set(row: int, value: Any) -> Callable[[list[Any]], None]:
-    def change(values: list[Any]) -> None:
+def _set(row, value):
+    def change(values):
         at, in_row = values[row], isinstance(values[row], list)
         (at if in_row else values)[-1 if in_row else row] = value
 
@@ -225,16 +218,14 @@ def _set(row: int, value: Any) -> Callable[[list[Any]], None]:
         ("classes/cats.parquet", _column("class_name", _set(0, None)), "nulls in column"),
     ],
 )
-def test_values_that_no_release_has(
-    toy: Release, tmp_path: Path, path: str, edit: Edit, what: str
-) -> None:
+def test_values_that_no_release_has(toy, tmp_path, path, edit, what):
     release = _edited(toy, tmp_path / "r", path, edit)
     read = release.classes if path != OPEN else lambda of: release.task_set(of, "open-2w1s2q")
     with pytest.raises((ReleaseError, SchemaError), match=what):
         read("cats")
 
 
-def _edited(release: Release, folder: Path, path: str, edit: Edit) -> Release:
+def _edited(release, folder, path, edit):
     table = pq.read_table(Path(release.files.where) / path, partitioning=None)
     return load_release(forge(release, folder, path, parquet(edit(table))))
 
@@ -257,9 +248,7 @@ NONE = _column("feature", lambda v: [[]] * len(v), pa.list_(pa.float16(), 0))
         (FIRST, NONE, r"type fixed_size_list<.*>\[0\]"),  # after which all are of a kind
     ],
 )
-def test_features_that_no_release_has(
-    sharded: Release, tmp_path: Path, path: str, edit: Edit, what: str
-) -> None:
+def test_features_that_no_release_has(sharded, tmp_path, path, edit, what):
     release = _edited(sharded, tmp_path / "r", path, edit)
     with pytest.raises((ReleaseError, SchemaError), match=what):
         release.features("birds", "net")
@@ -273,15 +262,13 @@ def test_features_that_no_release_has(
         ("classes/cats.parquet", {"rows": 2**40, "n_classes": 2**40}),
     ],
 )
-def test_numbers_of_the_manifest_that_contradict_each_other(
-    toy: Release, tmp_path: Path, path: str, rows: dict[str, int]
-) -> None:
+def test_numbers_of_the_manifest_that_contradict_each_other(toy, tmp_path, path, rows):
     data = (Path(toy.files.where) / path).read_bytes()
     with pytest.raises(CorruptReleaseError, match="the manifest lists"):
         load_release(forge(toy, tmp_path / "r", path, data, **rows))
 
 
-def test_image_paths_stay_in_the_folder_of_images(embedded: Release, tmp_path: Path) -> None:
+def test_image_paths_stay_in_the_folder_of_images(embedded, tmp_path):
     """Others are only odd."""
     path = "images/groceries.parquet"
     bad = ("/etc/passwd", "../../key.png", "a/../../b.png", "C:\\x.png")
@@ -295,7 +282,7 @@ def test_image_paths_stay_in_the_folder_of_images(embedded: Release, tmp_path: P
             release.images("groceries")
 
 
-def test_results_are_those_of_their_method(toy: Release, tmp_path: Path) -> None:
+def test_results_are_those_of_their_method(toy, tmp_path):
     data = parquet(few(31, method=["other"] * 31))
     release = load_release(forge(toy, tmp_path / "r", "results/mine.parquet", data, rows=31))
     with pytest.raises(CorruptReleaseError, match="results of other methods"):
@@ -303,7 +290,7 @@ def test_results_are_those_of_their_method(toy: Release, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_every_table_of_the_package_is_small_beside_its_bounds(embedded: Release) -> None:
+def test_every_table_of_the_package_is_small_beside_its_bounds(embedded):
     for entry in embedded.manifest.tables:
         if not entry.drawn:
             table = read_table(embedded.files.path(entry), entry, lambda table: None)

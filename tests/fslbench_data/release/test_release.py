@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from forged import parquet
-from hub_server import Fault, HubServer
+from hub_server import Fault
 from msgspec.structs import replace
 
 from benchmark_spec.digest import content_digest
@@ -24,17 +24,17 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.release import release as release_module
 from fslbench_data.release.folder import embedded_folder, read_manifest
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 
 KINDS = ("classes", "images", "features", "attributes", "tasks", "results")
 
 
 @pytest.fixture
-def copy(tmp_path: Path) -> Path:
+def copy(tmp_path):
     return Path(shutil.copytree(embedded_folder(), tmp_path / "release"))
 
 
-def test_a_flipped_byte_in_a_table_of_any_kind_is_detected(copy: Path) -> None:
+def test_a_flipped_byte_in_a_table_of_any_kind_is_detected(copy):
     stored = [table for table in load_release(copy).manifest.tables if not table.drawn]
     assert len(stored) == len([*copy.rglob("*.parquet")])
     ends = [[t.path for t in stored if t.kind == kind][i] for kind in KINDS for i in (0, -1)]
@@ -53,7 +53,7 @@ def test_a_flipped_byte_in_a_table_of_any_kind_is_detected(copy: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["remove", "cut", "grow"])
-def test_a_table_missing_or_of_another_length(change: str, copy: Path) -> None:
+def test_a_table_missing_or_of_another_length(change, copy):
     path = copy / "classes/cub.parquet"
     whole = path.read_bytes()
     path.unlink()
@@ -63,7 +63,7 @@ def test_a_table_missing_or_of_another_length(change: str, copy: Path) -> None:
         load_release(copy)
 
 
-def test_task_sets_as_arrays_and_task_by_task(embedded: Release) -> None:
+def test_task_sets_as_arrays_and_task_by_task(embedded):
     tasks = embedded.task_set("digits", "open-5w10s7q")
     arrays = (tasks.class_ids, tasks.support, tasks.query, tasks.query_label)
     assert [array.shape for array in arrays] == [(19, 5), (19, 5, 10), (19, 35), (19, 35)]
@@ -79,9 +79,7 @@ def test_task_sets_as_arrays_and_task_by_task(embedded: Release) -> None:
             tasks[outside]
 
 
-def test_files_of_results_on_other_task_sets_are_not_read(
-    embedded: Release, copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_of_results_on_other_task_sets_are_not_read(embedded, copy, monkeypatch):
     only = [embedded.task_set_info("digits", "closed-5w5s5q")]
     expected = embedded.references(only)
     release, read = load_release(copy), Mock(wraps=release_module.read_table)
@@ -102,17 +100,17 @@ REPO = "org/toy"
 
 
 @pytest.fixture
-def published(hub: HubServer, toy: Release) -> HubServer:
+def published(hub, toy):
     hub.create_repo(REPO, files=Path(toy.files.where))
     hub.tag(REPO, "v1.0.0")
     return hub
 
 
-def _contents(hub: HubServer) -> list[str]:
+def _contents(hub):
     return [r.path.partition("?")[0] for r in hub.seen(r"/cdn/|/resolve/.*json$", "GET")]
 
 
-def test_only_what_is_asked_for_is_fetched_and_once(published: HubServer, toy: Release) -> None:
+def test_only_what_is_asked_for_is_fetched_and_once(published, toy):
     release = load_release(f"{REPO}@v1.0.0")
     assert release.manifest == toy.manifest
     assert len(_contents(published)) == 1  # the manifest
@@ -126,7 +124,7 @@ def test_only_what_is_asked_for_is_fetched_and_once(published: HubServer, toy: R
     assert not _contents(published)
 
 
-def test_revisions(published: HubServer, toy: Release) -> None:
+def test_revisions(published, toy):
     first = published.sha(REPO)
     newer = replace(toy.manifest, version="1.10.0").to_json()
     published.commit(REPO, {"release.json": newer.encode()})
@@ -152,7 +150,7 @@ def test_revisions(published: HubServer, toy: Release) -> None:
             load_release(address)
 
 
-def test_a_moved_tag_is_an_error_until_it_is_accepted(published: HubServer) -> None:
+def test_a_moved_tag_is_an_error_until_it_is_accepted(published):
     first = published.sha(REPO)
     load_release(f"{REPO}@v1.0.0")
     published.commit(REPO, {"README.md": b"# Better\n"})
@@ -165,7 +163,7 @@ def test_a_moved_tag_is_an_error_until_it_is_accepted(published: HubServer) -> N
     assert load_release(f"{REPO}@v1.0.0").hub.endswith(moved)
 
 
-def test_without_a_connection_the_cache_serves(published: HubServer, toy: Release) -> None:
+def test_without_a_connection_the_cache_serves(published, toy):
     with published.offline(), pytest.raises(HubUnreachableError, match="HF_HUB_OFFLINE"):
         load_release(f"{REPO}@v1.0.0")
     with published.offline(), pytest.raises(HubNotFoundError, match="unset HF_HUB_OFFLINE"):
@@ -182,7 +180,7 @@ def test_without_a_connection_the_cache_serves(published: HubServer, toy: Releas
     assert not published.requests
 
 
-def test_load_dataset_gives_the_same_rows(published: HubServer) -> None:
+def test_load_dataset_gives_the_same_rows(published):
     import datasets
 
     release = load_release(f"{REPO}@v1.0.0")
@@ -197,9 +195,7 @@ def test_load_dataset_gives_the_same_rows(published: HubServer) -> None:
         release.load_dataset("classes", "birds")
 
 
-def test_load_dataset_compares_digests_and_asks_the_card(
-    published: HubServer, toy: Release
-) -> None:
+def test_load_dataset_compares_digests_and_asks_the_card(published, toy):
     classes = toy.classes("dogs")
     names = pa.chunked_array([["a", "b", "c", "x"]])
     table = parquet(classes.set_column(1, classes.schema.field(1), names))
@@ -214,9 +210,7 @@ def test_load_dataset_compares_digests_and_asks_the_card(
         load_release(f"{REPO}@main").load_dataset("classes", "cats")
 
 
-def test_when_the_hub_is_down_a_version_that_was_loaded_is_named(
-    published: HubServer, quick_retries: list[float]
-) -> None:
+def test_when_the_hub_is_down_a_version_that_was_loaded_is_named(published, quick_retries):
     load_release(f"{REPO}@v1.0.0")
     published.faults.add(Fault(".", "status", status=503, times=None))
     with pytest.raises(HubUnreachableError, match=r"a version that was loaded before: v1\.0\.0"):
@@ -224,14 +218,12 @@ def test_when_the_hub_is_down_a_version_that_was_loaded_is_named(
     assert str(load_release(f"{REPO}@v1.0.0")) == "toy@1.0.0"
 
 
-def test_where_only_a_folder_will_do_an_address_is_not_told_to_be_an_address() -> None:
+def test_where_only_a_folder_will_do_an_address_is_not_told_to_be_an_address():
     with pytest.raises(ReleaseNotFoundError, match=rf"fslbench export FOLDER --release {REPO}@v1"):
         read_manifest(Path(f"{REPO}@v1.0.0"))
 
 
-def test_a_folder_comes_before_the_hub(
-    published: HubServer, toy: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_comes_before_the_hub(published, toy, tmp_path, monkeypatch):
     (tmp_path / "org").mkdir()
     (tmp_path / "org/toy").symlink_to(toy.files.where)
     monkeypatch.chdir(tmp_path)

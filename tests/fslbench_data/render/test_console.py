@@ -5,9 +5,7 @@ import re
 import sys
 from contextlib import suppress
 from itertools import combinations
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from commands import invoke, printed
@@ -22,7 +20,6 @@ from benchmark_spec.naming import check_method_name
 from fslbench_data.cli.options import say
 from fslbench_data.evaluation import progress
 from fslbench_data.evaluation.progress import progress_bar
-from fslbench_data.release.release import Release
 from fslbench_data.render.console import (
     SCREEN_LINES,
     line_now_and_then,
@@ -37,9 +34,7 @@ NAMES = ["[/]", "[/red]", "[bold]a[/bold]", "[link=https://example.org]a", ":smi
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_steps_of_long_work(
-    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_steps_of_long_work(name, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with steps(f"reading {name}") as step:
         step(name)
@@ -48,9 +43,7 @@ def test_steps_of_long_work(
     assert f"reading {name}: {name}" in said
 
 
-def test_files_have_no_steps_and_no_colours_whatever_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_have_no_steps_and_no_colours_whatever_is_asked_for(monkeypatch, capsys):
     """Jupyter and many CI services set the variable; daemons have no standard error."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     for stderr in (sys.stderr, None):
@@ -67,9 +60,7 @@ def test_files_have_no_steps_and_no_colours_whatever_is_asked_for(
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("command", ["validate", "score"])
-def test_commands_with_such_methods(
-    name: str, command: str, embedded: Release, tmp_path: Path
-) -> None:
+def test_commands_with_such_methods(name, command, embedded, tmp_path):
     tasks = embedded.task_set("digits", "open-5w10s7q")
     path = tmp_path / "x.parquet"
     recorded(tasks, [20 + i % 9 for i in range(19)], name, description=name).write(path)
@@ -79,7 +70,7 @@ def test_commands_with_such_methods(
 
 
 @pytest.mark.parametrize("name", ["mine †", "mine‡", "†", "a ‡ b", "a†‡"])
-def test_names_do_not_forge_marks(name: str) -> None:
+def test_names_do_not_forge_marks(name):
     for what in ("method", "run"):
         with pytest.raises(MethodNameError, match="a mark that tables give"):
             check_method_name(name, what=what)
@@ -91,7 +82,7 @@ HOSTILE = st.text(LETTERS, min_size=1, max_size=90).map(str.strip).filter(bool)
 
 @given(st.lists(HOSTILE, min_size=1, max_size=40, unique=True), st.integers(40, 200))
 @settings(max_examples=25)
-def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: int) -> None:
+def test_a_screen_has_thirty_lines_whatever_the_names(names, width):
     method = Column("method", lambda pair: names[pair[0]])
     versus = Column("versus", lambda pair: names[pair[1]])
     mean = right("mean", lambda pair: f"{60 + pair[0] / 7:.2f} ± 1.05")
@@ -111,7 +102,7 @@ def test_a_screen_has_thirty_lines_whatever_the_names(names: list[str], width: i
     assert [lines[-1], lines.count("signature")] == ["signature", 1]
 
 
-def test_a_width_of_nothing_is_one_that_is_not_known() -> None:
+def test_a_width_of_nothing_is_one_that_is_not_known():
     shown = printed("info", COLUMNS="0", LINES="0", FORCE_COLOR="1")
     assert "embedded@" in shown.splitlines()[0]
 
@@ -137,9 +128,7 @@ NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_is_printed_fits(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_printed_fits(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for word in {*command.split()} & {*INPUTS}:
         INPUTS[word](tmp_path / word)
@@ -158,7 +147,7 @@ def test_what_is_printed_fits(
 
 
 @pytest.mark.parametrize("width", [80, 140])
-def test_messages_fit(width: int, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_messages_fit(width, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", str(width))
     names = [f"efficientnet_lite{i}-pca128/NCC" for i in range(30)]
@@ -170,14 +159,14 @@ def test_messages_fit(width: int, monkeypatch: pytest.MonkeyPatch, capsys) -> No
     assert "\n  fix: name one\n" in text
 
 
-def test_messages_in_files_keep_their_lines_and_long_words_are_whole(capsys) -> None:
+def test_messages_in_files_keep_their_lines_and_long_words_are_whole(capsys):
     say(text := "a long line " * 40)
     assert capsys.readouterr().err == f"{text}\n"
     path = "/".join(["folder"] * 30)
     assert wrapped(f"wrote {path}", 40).split() == ["wrote", path]
 
 
-def test_a_log_file_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_a_log_file_is_told_now_and_then(monkeypatch, capsys):
     times = {"now": 0.0}
     for module in ("render.console", "evaluation.progress"):
         monkeypatch.setattr(f"fslbench_data.{module}.monotonic", lambda: times["now"])
@@ -194,22 +183,22 @@ def test_a_log_file_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch, capsys
 class _Cell:
     """What `display` of IPython gives: keeps each picture of what it shows, as plain text."""
 
-    def __init__(self, shown: Any) -> None:
-        self.pictures: list[str] = []
+    def __init__(self, shown):
+        self.pictures = []
         self.update(shown)
 
-    def update(self, shown: Any) -> None:
+    def update(self, shown):
         bundle = shown._repr_mimebundle_([], [])
         assert bundle["text/html"].startswith("<pre")
         self.pictures.append(bundle["text/plain"])
 
 
 @pytest.fixture
-def cells(monkeypatch: pytest.MonkeyPatch) -> list[_Cell]:
+def cells(monkeypatch):
     """The outputs of a notebook that this process takes itself to run in."""
-    made: list[_Cell] = []
+    made = []
 
-    def display(shown: Any, *, display_id: bool) -> _Cell:
+    def display(shown, *, display_id):
         assert display_id
         made.append(_Cell(shown))
         return made[-1]
@@ -222,9 +211,7 @@ def cells(monkeypatch: pytest.MonkeyPatch) -> list[_Cell]:
     return made
 
 
-def test_a_bar_in_a_cell(
-    cells: list[_Cell], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bar_in_a_cell(cells, capsys, monkeypatch):
     with progress_bar(8, show=False) as advance:
         advance(8)
     assert not cells
@@ -239,7 +226,7 @@ def test_a_bar_in_a_cell(
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_bar_is_drawn_now_and_then_and_at_the_end(cells: list[_Cell]) -> None:
+def test_a_bar_is_drawn_now_and_then_and_at_the_end(cells):
     with suppress(ValueError), progress_bar(1000, show=True) as advance:
         for _ in range(600):
             advance(1)

@@ -9,10 +9,8 @@ import math
 import re
 import shlex
 import unicodedata
-from collections.abc import Iterator
 from contextlib import suppress
 from operator import itemgetter
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -29,7 +27,7 @@ from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import OutputError
 from fslbench_data.cli.options import FORMATS
 from fslbench_data.cli.sql import _write
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.latex import _MATHEMATICS, beyond_pdflatex, latex, tex_of
 from fslbench_data.render.report_formats import json_pieces, render_csv
@@ -37,7 +35,6 @@ from fslbench_data.render.table import Column, Table, markdown, right
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.sql import connect
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
 
 NASTY = Table(
     "A & B_1: 50 % of {x}",
@@ -55,7 +52,7 @@ NASTY = Table(
 )
 
 
-def test_markdown_escapes() -> None:
+def test_markdown_escapes():
     assert markdown([NASTY], "a--b") == (
         "<!-- a- -b -->\n\n"
         "**A & B\\_1: 50 % of \\{x\\}**\n\n"
@@ -71,7 +68,7 @@ def test_markdown_escapes() -> None:
     )
 
 
-def test_latex_escapes() -> None:
+def test_latex_escapes():
     text = latex([NASTY], "sig")
     assert text.startswith("% sig\n\n% needs \\usepackage{booktabs}\n\n\\begin{table}\n")
     assert r"\label{tab:a-b-1}" in text
@@ -90,13 +87,13 @@ def test_latex_escapes() -> None:
 @pytest.mark.parametrize(
     "command", ["score MINE --details", "compare MINE pixels/LR", "info", "sql 'FROM accuracies'"]
 )
-def test_latex_compiles(command: str, root: Path, tmp_path: Path) -> None:
+def test_latex_compiles(command, root, tmp_path):
     words = shlex.split(command.replace("MINE", str(root / "examples/my_results.parquet")))
     text = printed(*words, "--format", "latex") + latex([NASTY], "sig")
     typeset(tmp_path, text, r"\documentclass{article}\usepackage[T1]{fontenc}")
 
 
-def test_nothing_gets_out_of_a_comment() -> None:
+def test_nothing_gets_out_of_a_comment():
     table = Table("t", (Column("a", str),), ("x",), ("n\n<b>",))
     made = markdown([table], "a-->\n<script>--->", ("b\n# c",))
     assert made.startswith("<!-- a- ->")
@@ -106,7 +103,7 @@ def test_nothing_gets_out_of_a_comment() -> None:
     assert [line for line in lines if "input" in line] == [r"% a \input{x}", r"% b \input{y}"]
 
 
-def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:
+def test_csv_says_of_training_runs_what_json_says(tmp_path):
     """And of methods of any name."""
     several = "a,b;c\"d'e\\f"
     said = {several: None, "one": True, "fixed": False}
@@ -148,7 +145,7 @@ def test_csv_says_of_training_runs_what_json_says(tmp_path: Path) -> None:
 GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩϑϕϖϱϵ"
 
 
-def _table(*names: str) -> Table:
+def _table(*names):
     return Table("", (Column("method", lambda name: name, strong=lambda name: True),), names)
 
 
@@ -169,19 +166,19 @@ def _table(*names: str) -> Table:
         ("中", "中"),
     ],
 )
-def test_letters(text: str, tex: str) -> None:
+def test_letters(text, tex):
     composed = unicodedata.normalize("NFC", text)
     assert "".join(map(tex_of, composed)) == tex
     assert f"{{{tex}}}" in latex([_table(text)], "")
 
 
-def test_what_pdflatex_lacks_is_told() -> None:
+def test_what_pdflatex_lacks_is_told():
     text = latex([_table("Метод", "中M", "α-TIM é")], "signature of 文")
     assert "% needs lualatex, and a font that has them, for М е т о д 中\n" in text
     assert "lualatex" not in latex([_table("α-TIM", "Ünïcode ł ∞ R²")], "signature of 文")
 
 
-def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path: Path) -> None:
+def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path):
     """All letters of Latin and Greek scripts and all signs that are mapped, one a row."""
     codes = (*range(0xA0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2300))
     candidates = [*map(chr, codes)]
@@ -196,7 +193,7 @@ def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("title", ["", "Task sets"])
-def test_a_table_taller_than_a_page_goes_over_several(tmp_path: Path, title: str) -> None:
+def test_a_table_taller_than_a_page_goes_over_several(tmp_path, title):
     tall = replace(_table(*map(str, range(120))), title=title)
     text = latex([tall, _table(*map(str, range(50)))], "")
     assert r"\usepackage{booktabs,longtable}" in text
@@ -207,11 +204,11 @@ def test_a_table_taller_than_a_page_goes_over_several(tmp_path: Path, title: str
 # ---- numbers -------------------------------------------------------------------------------------
 
 
-def _counts(release: Release, method: str, counts: list[int]) -> Submission:
+def _counts(release, method, counts):
     return recorded(release.task_set("cats", "open-2w1s2q"), np.asarray(counts), method)
 
 
-def test_what_is_said_of_methods_that_differ_by_the_same_on_every_task(toy: Release) -> None:
+def test_what_is_said_of_methods_that_differ_by_the_same_on_every_task(toy):
     methods = {"a": [4, 4, 4, 4], "b": [3, 3, 3, 3], "c": [3, 3, 3, 3]}
     report = score(merge([_counts(toy, name, counts) for name, counts in methods.items()]), toy)
     comparisons = json.loads("".join(json_pieces(report)))["comparisons"]
@@ -223,7 +220,7 @@ def test_what_is_said_of_methods_that_differ_by_the_same_on_every_task(toy: Rele
     assert said["b", "c"] == "b and c answer alike: identical counts on all 4 tasks."
 
 
-def test_one_task_is_a_question(toy: Release) -> None:
+def test_one_task_is_a_question(toy):
     merged = merge([_counts(toy, "a", [4]), _counts(toy, "b", [3])])
     beforehand = {key: replace(b, of_release=True) for key, b in merged.bindings.items()}
     report = score(replace(merged, bindings=beforehand), toy)
@@ -235,7 +232,7 @@ def test_one_task_is_a_question(toy: Release) -> None:
     assert (row["verdict"], row["verdict_direct"], row["mean_halfwidth"]) == ("?", "?", "")
 
 
-def test_no_number_is_a_negative_zero(root: Path) -> None:
+def test_no_number_is_a_negative_zero(root):
     below = Interval("open", 0.95, 9, -0.004, 0.3, False)
     assert (plus_minus(below, signed=True), plus_minus(below)) == ("+0.00 ± 0.30", "0.00 ± 0.30")
     assert str(below).startswith("0.00 ±")
@@ -270,16 +267,16 @@ OLD_ARROW = int(pa.__version__.split(".")[0]) < 26
 
 
 @pytest.fixture(scope="module")
-def connection(toy: Release) -> Iterator[duckdb.DuckDBPyConnection]:
+def connection(toy):
     with connect(toy) as opened:
         yield opened
 
 
-def _asked(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+def _asked(connection, sql):
     return pa.Table.from_batches(run_query(connection, sql))
 
 
-def _written(table: pa.Table, folder: Path) -> dict[str, Path]:
+def _written(table, folder):
     """The table in every format, and nothing in a text that a terminal obeys."""
     for form in EVERY:
         cannot = OutputError if form == "parquet" and OLD_ARROW else ()
@@ -291,14 +288,12 @@ def _written(table: pa.Table, folder: Path) -> dict[str, Path]:
     return {form: folder / f"x.{form}" for form in EVERY}
 
 
-def _no_constant(text: str) -> None:
+def _no_constant(text):
     raise AssertionError(f"{text} is no JSON")
 
 
 @pytest.mark.parametrize("value", ODD)
-def test_odd_values_in_every_format(
-    connection: duckdb.DuckDBPyConnection, value: str, tmp_path: Path
-) -> None:
+def test_odd_values_in_every_format(connection, value, tmp_path):
     paths = _written(_asked(connection, f"SELECT {value} AS a, 1 AS b"), tmp_path)
     row = json.loads(paths["json"].read_text("utf-8"), parse_constant=_no_constant)[0]
     assert row["b"] == 1
@@ -310,7 +305,7 @@ def test_odd_values_in_every_format(
         assert row["a"] is None if exact is None else str(row["a"]) == exact
 
 
-def test_every_type_that_duckdb_has(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_every_type_that_duckdb_has(connection, tmp_path):
     """Its own table of all types, with their smallest and largest values."""
     sql = "FROM test_all_types()"
     table = _asked(connection, sql)
@@ -332,7 +327,7 @@ def test_every_type_that_duckdb_has(connection: duckdb.DuckDBPyConnection, tmp_p
                 assert (value is None) == (exact is None), name
 
 
-def test_order_is_kept_where_values_become_texts(connection: duckdb.DuckDBPyConnection) -> None:
+def test_order_is_kept_where_values_become_texts(connection):
     sql = (
         "SELECT DATE '2000-01-01' + ((i * 7919) % 200003)::INT AS day, (i * 7919) % 200003 AS n "
         "FROM range(200003) AS t(i) ORDER BY n"

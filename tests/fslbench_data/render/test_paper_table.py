@@ -4,7 +4,6 @@ import csv
 import io
 import re
 import warnings
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -17,7 +16,7 @@ from typesetting import typeset
 import fslbench_data as fb
 from benchmark_spec.errors import FSLBenchWarning, SpecError, SubmissionError
 from fslbench_data.render.latex import TEXT, fitting, latex, table_width
-from fslbench_data.render.paper import POINTS, PaperTable
+from fslbench_data.render.paper import POINTS
 from fslbench_data.render.summary_text import summary_paper
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import html
@@ -28,7 +27,7 @@ DOGS = "dogs/open-2w1s2q"
 
 
 @pytest.fixture(scope="module")
-def three(toy: fb.Release) -> list[fb.Submission]:
+def three(toy):
     """Of 4 queries a task: means 100, 81.25 and 18.75 %."""
     counts = {
         "best": {OPEN: [4, 4, 4, 4], DOGS: [4, 3, 4, 3]},
@@ -38,12 +37,12 @@ def three(toy: fb.Release) -> list[fb.Submission]:
     return [recorded_sets(toy, of, n, transductive=n == "looker") for n, of in counts.items()]
 
 
-def _lines(table: PaperTable) -> dict[tuple[str, ...], dict[str, str]]:
+def _lines(table):
     rows = csv.DictReader(io.StringIO(re.sub("^#.*\n", "", table.csv())))
     return {(row["dataset"], row["method"], row["versus"]): row for row in rows}
 
 
-def test_accuracies_by_hand(three: list[fb.Submission], toy: fb.Release) -> None:
+def test_accuracies_by_hand(three, toy):
     table = fb.table(three, toy)
     best, near, far = (_lines(table)["cats", name, ""] for name in ("best", "near", "looker"))
     # 4, 3, 4, 2 of 4: sd 23.936; t(3) at 97.5 % is 3.182446
@@ -67,7 +66,7 @@ def test_accuracies_by_hand(three: list[fb.Submission], toy: fb.Release) -> None
     assert toy.manifest.digest[:12] in text
 
 
-def test_differences_by_hand(three: list[fb.Submission], toy: fb.Release) -> None:
+def test_differences_by_hand(three, toy):
     table = fb.table(three, toy, methods="best", against=["near", "looker"])
     near, far = (_lines(table)["cats", "best", name] for name in ("near", "looker"))
     assert (float(near["mean"]), near["verdict"]) == (18.75, "0")
@@ -86,7 +85,7 @@ def test_differences_by_hand(three: list[fb.Submission], toy: fb.Release) -> Non
     assert "| best − near | +18.75 ± 38.09 |" in str(both)
 
 
-def test_html_is_escaped_and_whole(three: list[fb.Submission], toy: fb.Release) -> None:
+def test_html_is_escaped_and_whole(three, toy):
     nasty = "<script>a&b"
     columns = (Column("m<", str), right("n", lambda row: nasty))
     parser = Elements(html([Table(nasty, columns, ("<i>",), (nasty,))], "a-->b", (nasty,)))
@@ -101,10 +100,10 @@ def test_html_is_escaped_and_whole(three: list[fb.Submission], toy: fb.Release) 
     assert page.texts[at + 1] == "~"
 
 
-def test_refusals(three: list[fb.Submission], toy: fb.Release, root: Path) -> None:
+def test_refusals(three, toy, root):
     """Those that the command has no options for; the others are in tests/golden/commands."""
     with pytest.raises(SpecError, match="nothing that intervals are about"):
-        fb.table(three, toy, kind="new tasks")  # type: ignore[arg-type]
+        fb.table(three, toy, kind="new tasks")
     with pytest.raises(SubmissionError, match="nothing to compare with near"):
         fb.table(three, toy, methods="near", against="near")
     report = fb.score(root / "examples/my_results.parquet")
@@ -112,7 +111,7 @@ def test_refusals(three: list[fb.Submission], toy: fb.Release, root: Path) -> No
         fb.table(report, level=0.9)
 
 
-def test_the_command_writes_what_python_makes(root: Path, tmp_path: Path) -> None:
+def test_the_command_writes_what_python_makes(root, tmp_path):
     mine = str(root / "examples/my_results.parquet")
     table = fb.table(mine, task_sets="open-5w5s5q")
     for ending, text in {"md": table.markdown(), "tex": table.latex(), "csv": table.csv()}.items():
@@ -124,7 +123,7 @@ def test_the_command_writes_what_python_makes(root: Path, tmp_path: Path) -> Non
     assert repr(table) == "<PaperTable: 4 rows on 1 task sets>"
 
 
-def test_the_network_of_the_features_is_cited(tmp_path: Path) -> None:
+def test_the_network_of_the_features_is_cited(tmp_path):
     info = fb.load_release().task_set_info("groceries", "open-5w5s5q")
     made = fb.Submission.from_accuracies([0.8] * 25, info, "efficientnet_lite0-pca128/x", bind=True)
     made.write(tmp_path / "net.parquet")
@@ -134,7 +133,7 @@ def test_the_network_of_the_features_is_cited(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_results_on_other_tasks_are_not_cited_as_this_release(tmp_path: Path) -> None:
+def test_results_on_other_tasks_are_not_cited_as_this_release(tmp_path):
     """They are refused as validate refuses them."""
     info = fb.load_release().task_set_info("digits", "open-5w5s5q")
     altered, path = replace(info, fingerprint="f" * 64), tmp_path / "x.parquet"
@@ -148,7 +147,7 @@ def test_results_on_other_tasks_are_not_cited_as_this_release(tmp_path: Path) ->
         assert [one.exit_code for one in refused] == [2, 2]
 
 
-def test_intervals_with_all_classes_at_once_use_which_queries_were_right() -> None:
+def test_intervals_with_all_classes_at_once_use_which_queries_were_right():
     said = str(fb.table(datasets="digits", task_sets=["allway-10w1s1787q", "closed-5w5s5q"]))
     assert "± for new images uses which queries were right." in said
     assert "takes tasks as a whole" not in said
@@ -161,20 +160,20 @@ LONG = "efficientnet_lite0-pca128"
 
 
 @pytest.fixture(scope="module")
-def emoji(embedded: fb.Release) -> PaperTable:
+def emoji(embedded):
     """Twelve methods of four networks, three shots of one data set."""
     sets = ["open-5w1s1q", "open-5w5s5q", "open-5w10s7q"]
     return fb.table(None, embedded, datasets="emoji", task_sets=sets)
 
 
-def _named(table: PaperTable, names: list[str]) -> PaperTable:
+def _named(table, names):
     content = table.content
     rows = tuple(replace(row, method=name) for row, name in zip(content.rows, names, strict=False))
     columns = tuple(replace(c, cells=c.cells[: len(rows)]) for c in content.columns)
     return replace(table, content=replace(content, rows=rows, columns=columns))
 
 
-def test_what_latex_sets_fits(emoji: PaperTable, tmp_path: Path) -> None:
+def test_what_latex_sets_fits(emoji, tmp_path):
     heads = ["NCC", "MatchingNet", "LR", "WWWW MMMM"]
     made = {"twelve": emoji, "four": _named(emoji, [f"{LONG}/{head}" for head in heads])}
     tables = {
@@ -207,7 +206,7 @@ def test_what_latex_sets_fits(emoji: PaperTable, tmp_path: Path) -> None:
         assert points <= about <= 1.15 * points, name
 
 
-def test_what_names_begin_with_is_said_once(emoji: PaperTable) -> None:
+def test_what_names_begin_with_is_said_once(emoji):
     alike = _named(emoji, [f"{LONG}/{head}" for head in ("NCC", "LR")])
     for text in (alike.latex().replace(r"\_", "_"), alike.markdown().replace("\\", "")):
         assert text.count(LONG) == 1
@@ -223,7 +222,7 @@ def test_what_names_begin_with_is_said_once(emoji: PaperTable) -> None:
     assert replace(short, width="column").tables()[0].texts(0)[0] == "NCC"
 
 
-def test_what_fits_nowhere_is_said(emoji: PaperTable) -> None:
+def test_what_fits_nowhere_is_said(emoji):
     long = _named(emoji, [f"{letter * 50}/x" for letter in "ab"])
     with pytest.warns(FSLBenchWarning, match=r"a column has 230\s+fix: --width page, --transp"):
         replace(long, width="column").latex()
@@ -234,7 +233,7 @@ def test_what_fits_nowhere_is_said(emoji: PaperTable) -> None:
         _named(emoji, ["W" * 60, "b"]).latex()
 
 
-def test_a_label_is_that_of_the_first_float(emoji: PaperTable) -> None:
+def test_a_label_is_that_of_the_first_float(emoji):
     assert replace(emoji, label="tab:emoji_1").latex().count(r"\label{tab:emoji_1}") == 1
     assert emoji.latex().count(r"\label{tab:accuracy}") == 1
     several = replace(emoji, label="t", width="column", content=replace(
@@ -246,10 +245,10 @@ def test_a_label_is_that_of_the_first_float(emoji: PaperTable) -> None:
         with pytest.raises(SpecError, match="cannot be a label"):
             replace(emoji, label=label)
     with pytest.raises(SpecError, match="no width 'wide'"):
-        replace(emoji, width="wide")  # type: ignore[arg-type]
+        replace(emoji, width="wide")
 
 
-def test_a_summary_of_many_sets_is_parted_and_fits(embedded: fb.Release, tmp_path: Path) -> None:
+def test_a_summary_of_many_sets_is_parted_and_fits(embedded, tmp_path):
     report = fb.score(None, embedded, datasets=["emoji", "openclipart"])
     (whole,), signature, sentences = summary_paper(summarize(report))
     assert table_width([whole]) > TEXT
@@ -264,9 +263,7 @@ def test_a_summary_of_many_sets_is_parted_and_fits(embedded: fb.Release, tmp_pat
 
 @pytest.mark.parametrize(("rows", "groups"), [(3, 13), (5, 11), (50, 3), (1, 1)])
 @pytest.mark.parametrize("name", ["data", "a-data-set-of-a-long-name"])
-def test_tables_of_any_size_are_parted_and_fit(
-    tmp_path: Path, rows: int, groups: int, name: str
-) -> None:
+def test_tables_of_any_size_are_parted_and_fit(tmp_path, rows, groups, name):
     sizes = [1 + number % 3 for number in range(groups)]
     columns = [
         Column(f"{shot}-shot", lambda _: "73.36 ± 1.40", "right", group=f"{name} {number}")

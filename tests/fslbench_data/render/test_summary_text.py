@@ -9,7 +9,6 @@ import sys
 from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -24,13 +23,12 @@ from rich.cells import cell_len
 import fslbench_data as fb
 from fslbench_data.render.console import SCREEN_LINES, page, shortened
 from fslbench_data.render.summary_text import print_summary, report_text, summary_paper
-from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import summarize
 
 PCA = "efficientnet_lite0-pca128"
 
 
-NAMED: dict[str, tuple[str, list[str]]] = {
+NAMED = {
     "every set": ("groceries/|openclipart/", [f"{PCA}/mine"]),
     "many methods": ("digits/open-5w10s7q", [f"m{i}" for i in range(60)]),
     "long names": ("digits/open-", [f"{'x' * 120}-{i}/{'head' * 15}" for i in range(35)]),
@@ -39,7 +37,7 @@ NAMED: dict[str, tuple[str, list[str]]] = {
 """The task sets of less than 300 tasks that are answered, and by which methods."""
 
 
-def _report(name: str, embedded: fb.Release, path: Path) -> Report:
+def _report(name, embedded, path):
     if name == "references":
         return fb.score(None, embedded, datasets=("digits", "fashion_mnist", "openclipart"))
     if name in INPUTS:
@@ -58,13 +56,13 @@ def _report(name: str, embedded: fb.Release, path: Path) -> Report:
 NUMBER = re.compile(r"[+-]?\d+\.\d\d(?: ± \d+\.\d+)?")
 
 
-def _numbers(report: Report) -> set[str]:
+def _numbers(report):
     """Means and half-widths that may stand in a report's tables, as they are written."""
     (table,), _, _ = summary_paper(summarize(report))
     return {n for row in table.rows for text in table.texts(row) for n in NUMBER.findall(text)}
 
 
-def _at(report: Report, width: int) -> list[str]:
+def _at(report, width):
     with page((width, SCREEN_LINES)) as (console, text):
         print_summary(summarize(report), console)
     return text().splitlines()
@@ -75,9 +73,7 @@ def _at(report: Report, width: int) -> list[str]:
     "name",
     [*NAMED, "references", "runs.parquet", "prefix.parquet", "stopped.parquet", "unbound.csv"],
 )
-def test_whatever_the_file_it_has_at_most_thirty_lines(
-    name: str, embedded: fb.Release, tmp_path: Path
-) -> None:
+def test_whatever_the_file_it_has_at_most_thirty_lines(name, embedded, tmp_path):
     report = _report(name, embedded, tmp_path)
     numbers = _numbers(report)
     for width in (40, 57, 80, 100, 140, 200):
@@ -92,11 +88,11 @@ def test_whatever_the_file_it_has_at_most_thirty_lines(
     assert str(report) == report_text(report)
 
 
-def _words(report: Report) -> str:
+def _words(report):
     return " ".join(report_text(report).split())
 
 
-def _mine(embedded: fb.Release, name: str, shift: int, dataset: str = "groceries") -> fb.Submission:
+def _mine(embedded, name, shift, dataset="groceries"):
     """A reference method's counts, a little better on some tasks, on photos in superclasses."""
     reference = dict(zip(embedded.methods, embedded.references(), strict=True))[f"{PCA}/NCC"]
     info = embedded.task_set_info(dataset, "closed-5w5s5q")
@@ -105,7 +101,7 @@ def _mine(embedded: fb.Release, name: str, shift: int, dataset: str = "groceries
     return recorded(info, moved, name, backbone=PCA)
 
 
-def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded) -> None:
+def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded):
     report = fb.score(_mine(embedded, f"{PCA}/mine", 3), embedded)
     words = _words(report)
     assert words.startswith("mine against 3 methods, corrected for 3 comparisons (Holm):")
@@ -126,7 +122,7 @@ def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded)
     assert [c.versus for c in row.compared] == [f"{PCA}/{h}" for h in ("NCC", "MatchingNet", "LR")]
 
 
-def test_names_that_would_be_alike_are_whole(embedded) -> None:
+def test_names_that_would_be_alike_are_whole(embedded):
     summary = summarize(fb.score(_mine(embedded, "NCC", 3), embedded))
     (table,), _, _ = summary_paper(summary)
     shown = {c.versus for row in summary.rows for c in row.displayed}
@@ -138,7 +134,7 @@ def test_names_that_would_be_alike_are_whole(embedded) -> None:
 
 @pytest.mark.parametrize("most", [8, 12, 20, 40])
 @pytest.mark.parametrize("name", ["short", f"{PCA}/MatchingNet", "a" * 99, "頭" * 50 + "/LR"])
-def test_names_are_cut_in_front_of_what_tells_them_apart(name: str, most: int) -> None:
+def test_names_are_cut_in_front_of_what_tells_them_apart(name, most):
     cut = shortened(name, most)
     assert cell_len(cut) <= most
     assert (cut == name) == (cell_len(name) <= most)
@@ -155,7 +151,7 @@ ELEMENTS |= {"table", "caption", "thead", "tbody", "tr", "th", "td"}
 NAME = "<script>alert('a')</script>&\"b\""
 
 
-def _shown(report: Report) -> Elements:
+def _shown(report):
     text = report._repr_html_()
     assert text is not None
     shown = Elements(text)
@@ -164,7 +160,7 @@ def _shown(report: Report) -> Elements:
     return shown
 
 
-def test_the_answer_with_its_figure_of_a_hostile_name() -> None:
+def test_the_answer_with_its_figure_of_a_hostile_name():
     pytest.importorskip("vl_convert")
     tasks = fb.load_release().task_set("digits", "open-5w5s5q")
     report = fb.score(answered(tasks, tasks.query_label, NAME))
@@ -179,9 +175,7 @@ def test_the_answer_with_its_figure_of_a_hostile_name() -> None:
     assert "intervals" in image["alt"]
 
 
-def test_without_the_extra_the_figure_is_left_out_and_a_text_is_a_text(
-    example: fb.Submission, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_the_figure_is_left_out_and_a_text_is_a_text(example, monkeypatch):
     report = fb.score(example)
     text = str(report)
     assert len(text.splitlines()) > 5
@@ -194,7 +188,7 @@ def test_without_the_extra_the_figure_is_left_out_and_a_text_is_a_text(
     assert re.search(r"The figure is left out: .*\[report\]", shown.text)
 
 
-def test_reports_of_many_methods_are_cut() -> None:
+def test_reports_of_many_methods_are_cut():
     tasks = fb.load_release().task_set("digits", "open-5w5s5q")
     parts = [answered(tasks, (tasks.query_label + n % 3) % 5, f"mine {n:02}") for n in range(40)]
     shown = _shown(fb.score(parts, references=False))
@@ -205,7 +199,7 @@ def test_reports_of_many_methods_are_cut() -> None:
 # ---- reprs ---------------------------------------------------------------------------------------
 
 
-def test_a_comparison_prints_a_sentence(example: fb.Submission) -> None:
+def test_a_comparison_prints_a_sentence(example):
     compared = fb.score(example, datasets="digits", task_sets="closed-5w10s7q").comparisons
     text = next(str(c) for c in compared if c.versus == "pixels/LR")
     assert text.startswith(
@@ -214,8 +208,8 @@ def test_a_comparison_prints_a_sentence(example: fb.Submission) -> None:
     )
 
 
-def test_no_file_is_read_for_a_repr() -> None:
-    no_files: Any = SimpleNamespace(where="nowhere", hub="")
+def test_no_file_is_read_for_a_repr():
+    no_files = SimpleNamespace(where="nowhere", hub="")
     release = fb.Release(fb.load_release().manifest, no_files)
     assert repr(release).endswith("22 reference methods\n in nowhere>")
 
@@ -227,7 +221,7 @@ PAGE = (Path(__file__).parents[3] / "docs/sql.md").read_text(encoding="utf-8")
 LINES = re.findall(r"`([^`]+report\.to_dict\(\)[^`]+)`|`([^`]+ = report\.to_dict\(\))`", PAGE)
 
 
-def test_the_line_of_a_tracker_gives_it_the_commands_json(tmp_path: Path) -> None:
+def test_the_line_of_a_tracker_gives_it_the_commands_json(tmp_path):
     """Trackers are none of the extras: what stands in for them keeps what it is given."""
     path = tmp_path / "log.jsonl"
     rows = own_logs.rows(own_logs.log(methods={"a": 0.0, "b": 0.1}, tasks=200))

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -39,7 +38,7 @@ TooLarge, Unreadable, Schema = errors.TooLargeError, errors.UnreadableError, err
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux alone")
 
 # bomb: its error, and what it says
-OUTCOMES: dict[str, tuple[type[errors.FSLBenchError], str]] = {
+OUTCOMES = {
     "a_billion_rows": (TooLarge, "1000000000 rows"),
     "a_billion_rows_said_to_be_31": (TooLarge, "40[0-9]{5} rows"),
     "rows_beyond_counting": (TooLarge, "4611686018427387904 rows"),
@@ -73,11 +72,11 @@ HEAVY |= {"page_said_to_be_large"}
 
 
 @pytest.fixture(scope="module")
-def bombs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def bombs(tmp_path_factory):
     """Makes them, each once, of some kilobytes, or megabytes where it must be."""
     folder = tmp_path_factory.mktemp("bombs")
 
-    def make(name: str) -> Path:
+    def make(name):
         path = folder / f"{name}.parquet"
         if not path.exists():
             path.write_bytes(BOMBS[name]())
@@ -88,13 +87,13 @@ def bombs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def fresh() -> Iterator[None]:
+def fresh():
     client.stop()
     yield
     client.stop()
 
 
-def _write(path: Path, table: pa.Table | None = None) -> Path:
+def _write(path, table=None):
     pq.write_table(few() if table is None else table, path)
     return path
 
@@ -106,7 +105,7 @@ def _write(path: Path, table: pa.Table | None = None) -> Path:
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in HEAVY)) for n in BOMBS]
 )
-def test_bombs_are_refused(name: str, bombs: Callable[[str], Path]) -> None:
+def test_bombs_are_refused(name, bombs):
     kind, said = OUTCOMES[name]
     with pytest.raises(kind, match=said) as caught:
         read_untrusted(bombs(name))
@@ -142,9 +141,7 @@ print([children >> 10, int(own) >> 10])
 
 @pytest.mark.slow
 @on_linux
-def test_memory_stays_bounded_and_good_files_are_read(
-    bombs: Callable[[str], Path], tmp_path: Path, root: Path
-) -> None:
+def test_memory_stays_bounded_and_good_files_are_read(bombs, tmp_path, root):
     folder = tmp_path / "files"
     folder.mkdir()
     for name in BOMBS:
@@ -162,7 +159,7 @@ def test_memory_stays_bounded_and_good_files_are_read(
 
 @pytest.mark.slow
 @on_linux
-def test_what_is_slow_is_ended(tmp_path: Path) -> None:
+def test_what_is_slow_is_ended(tmp_path):
     path = tmp_path / "x.parquet"
     path.write_bytes(slow())
     assert path.stat().st_size < 1 << 20
@@ -173,7 +170,7 @@ def test_what_is_slow_is_ended(tmp_path: Path) -> None:
     assert read_untrusted(_write(path)).table.num_rows == 31
 
 
-SMALL: dict[str, tuple[dict[str, int], str]] = {
+SMALL = {
     "file": ({"file_bytes": 100}, "101 bytes"),
     "footer": ({"metadata_bytes": 100}, "bytes of footer"),
     "rows": ({"rows": 61}, "62 rows"),
@@ -189,7 +186,7 @@ SMALL: dict[str, tuple[dict[str, int], str]] = {
 
 @on_linux
 @pytest.mark.parametrize("name", SMALL)
-def test_each_limit(name: str, tmp_path: Path) -> None:
+def test_each_limit(name, tmp_path):
     limits, said = SMALL[name]
     more = {"method": ["a", "b"] * 31, "run": ["r"] * 31 + ["s"] * 31}
     table = few(62, **more, predictions=[[0] * 25] * 62)
@@ -207,7 +204,7 @@ def test_each_limit(name: str, tmp_path: Path) -> None:
 
 
 BOUND = {("mine", "digits", "open-5w5s5q"): Binding("0" * 64, 31)}
-TABLES: dict[str, pa.Table] = {
+TABLES = {
     "plain": few(),
     "with lists": few(
         predictions=[[0] * 25] * 31, second=[[1] * 25] * 31, class_correct=[[1, 2]] * 30 + [None]
@@ -231,7 +228,7 @@ DELTA = {"use_dictionary": False, "column_encoding": {"method": "DELTA_BYTE_ARRA
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
 @pytest.mark.parametrize("options", [*OPTIONS, DELTA], ids=["as ever", "pieces", "bare", "delta"])
-def test_both_readers_agree(options: dict[str, object], tmp_path: Path) -> None:
+def test_both_readers_agree(options, tmp_path):
     path = tmp_path / "x.parquet"
     for name, table in TABLES.items():
         if options is DELTA and name == "of dictionaries":
@@ -247,7 +244,7 @@ def test_both_readers_agree(options: dict[str, object], tmp_path: Path) -> None:
 # ---- paths ---------------------------------------------------------------------------------------
 
 
-def test_what_is_no_parquet_file(tmp_path: Path) -> None:
+def test_what_is_no_parquet_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.parquet")
     (tmp_path / "folder.parquet").mkdir()
     (tmp_path / "zero.parquet").symlink_to("/dev/zero")
@@ -265,14 +262,12 @@ def test_what_is_no_parquet_file(tmp_path: Path) -> None:
 # ---- the process that reads ----------------------------------------------------------------------
 
 
-def _pid() -> int:
+def _pid():
     return client._server._process.pid
 
 
 @pytest.mark.slow
-def test_one_process_reads_many_files_until_it_ends(
-    fresh: None, tmp_path: Path, bombs: Callable[[str], Path]
-) -> None:
+def test_one_process_reads_many_files_until_it_ends(fresh, tmp_path, bombs):
     good = _write(tmp_path / "x.parquet")
     read_untrusted(good)
     first = _pid()
@@ -297,9 +292,7 @@ reader.read_bounded = lambda path, *x: os.abort() if 'bad' in path.name else rea
 
 
 @pytest.mark.slow
-def test_a_file_that_ends_the_process(
-    fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_ends_the_process(fresh, tmp_path, monkeypatch):
     """As a crash in pyarrow would; the next file is read all the same."""
     monkeypatch.setattr(client, "_CODE", client._CODE.replace("; from", f"{CRASH}from", 1))
     good, bad = _write(tmp_path / "good.parquet"), _write(tmp_path / "bad.parquet")
@@ -314,9 +307,7 @@ def test_a_file_that_ends_the_process(
 
 
 @pytest.mark.slow
-def test_the_process_gets_no_token_and_runs_no_code_that_lies_about(
-    fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_process_gets_no_token_and_runs_no_code_that_lies_about(fresh, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     for name in ("json", "pyarrow", "fslbench_data"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('run')")
@@ -329,18 +320,14 @@ def test_the_process_gets_no_token_and_runs_no_code_that_lies_about(
         assert b"PATH=" in environment
 
 
-def test_where_no_process_can_be_started(
-    fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_no_process_can_be_started(fresh, tmp_path, monkeypatch):
     monkeypatch.setattr(client, "_CODE", "raise SystemExit(3)")
     with pytest.raises(Unreadable, match=r"no process could be started(.|\n)*ended with 3"):
         read_untrusted(_write(tmp_path / "x.parquet"))
 
 
 @pytest.mark.slow
-def test_an_interrupted_question_is_not_answered_later(
-    fresh: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_question_is_not_answered_later(fresh, tmp_path, monkeypatch):
     one, two = _write(tmp_path / "1.parquet"), _write(tmp_path / "2.parquet", few(5))
     read_untrusted(one)
     with monkeypatch.context() as patch:
@@ -366,7 +353,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or rows != {31})
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
-def test_a_forked_process_starts_its_own(tmp_path: Path) -> None:
+def test_a_forked_process_starts_its_own(tmp_path):
     path = _write(tmp_path / "x.parquet")
     subprocess.run([sys.executable, "-c", FORK, str(path)], check=True, timeout=60)
 
@@ -378,7 +365,7 @@ LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=3)
 SIZES = {"class": list(range(8)), "n_images": [20] * 8}
 
 
-def _histogram(columns: own_logs.Columns, name: str) -> bytes:
+def _histogram(columns, name):
     """A file whose statistics of a column have an entry too many, which pyarrow does not survive.
 
     It ends the process of whoever looks at the column's chunk in the footer.
@@ -390,14 +377,14 @@ def _histogram(columns: own_logs.Columns, name: str) -> bytes:
     return file.build()
 
 
-def test_a_log_that_ends_the_process_that_looks_at_its_footer(tmp_path: Path) -> None:
+def test_a_log_that_ends_the_process_that_looks_at_its_footer(tmp_path):
     path = tmp_path / "log.parquet"
     path.write_bytes(_histogram(LOG, "image_ids"))
     with pytest.raises(Unreadable, match=r"log\.parquet (cannot be read|ends the process)"):
         TaskLog.read(path)
 
 
-def test_the_other_files_of_a_log_are_read_so_too(tmp_path: Path) -> None:
+def test_the_other_files_of_a_log_are_read_so_too(tmp_path):
     path = tmp_path / "sizes.parquet"
     columns = {"class": [[c] for c in range(8)], "n_images": [20] * 8}
     path.write_bytes(_histogram(columns, "class"))
@@ -408,7 +395,7 @@ def test_the_other_files_of_a_log_are_read_so_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_that_inflates(tmp_path: Path) -> None:
+def test_a_page_that_inflates(tmp_path):
     path = tmp_path / "log.parquet"
     path.write_bytes(with_page(pa.table(LOG), "n_correct", 1200 * MIB))
     assert path.stat().st_size < MIB
@@ -418,7 +405,7 @@ def test_a_page_that_inflates(tmp_path: Path) -> None:
     assert read_untrusted_columns(path, ("method",), limits).num_rows == 21
 
 
-def test_each_limit_of_a_log(tmp_path: Path) -> None:
+def test_each_limit_of_a_log(tmp_path):
     path = _write(tmp_path / "log.parquet", pa.table(LOG))
     # 21 + 21·5 + 21·5·3 values are 441, and three times 21
     wanted = ("method", "class_ids", "image_ids", "task", "n_query", "n_correct")
@@ -432,7 +419,7 @@ def test_each_limit_of_a_log(tmp_path: Path) -> None:
             read_untrusted_columns(path, wanted, replace(LOG_LIMITS, **{limit: most}))
 
 
-def test_damaged_pages_are_told_and_end_no_process(tmp_path: Path) -> None:
+def test_damaged_pages_are_told_and_end_no_process(tmp_path):
     path = _write(tmp_path / "log.parquet", pa.table(LOG))
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\xff" * 36 + data[40:])
@@ -444,7 +431,7 @@ def test_damaged_pages_are_told_and_end_no_process(tmp_path: Path) -> None:
             read(path, *how)
 
 
-def test_a_footer_that_claims_other_rows(tmp_path: Path) -> None:
+def test_a_footer_that_claims_other_rows(tmp_path):
     file, path = Parquet.of(pa.table(LOG)), tmp_path / "log.parquet"
     put(file.footer, NUM_ROWS, 9)
     path.write_bytes(file.build())
@@ -452,14 +439,14 @@ def test_a_footer_that_claims_other_rows(tmp_path: Path) -> None:
         read_untrusted_columns(path, LOG)
 
 
-def test_texts_that_are_stored_as_differences(tmp_path: Path) -> None:
+def test_texts_that_are_stored_as_differences(tmp_path):
     path, how = tmp_path / "log.parquet", {"method": "DELTA_BYTE_ARRAY"}
     pq.write_table(pa.table(LOG), path, use_dictionary=False, column_encoding=how)
     assert read_untrusted_columns(path, ("method",))["method"].to_pylist() == LOG["method"]
 
 
 @pytest.mark.parametrize("group", [1000, 4])
-def test_columns_come_as_they_are(group: int, tmp_path: Path) -> None:
+def test_columns_come_as_they_are(group, tmp_path):
     """Texts within lists, with other dictionaries in each row group, and other columns left out."""
     texts = [[[f"{i}" for i in own] for own in ids] for ids in LOG["image_ids"]]
     table = pa.table({**LOG, "image_ids": texts, "note": [{"a": 1}] * 21})
@@ -474,7 +461,7 @@ def test_columns_come_as_they_are(group: int, tmp_path: Path) -> None:
     assert read_untrusted_columns(path, ("task",)).num_rows == 0
 
 
-def test_sizes_of_a_billion_images(tmp_path: Path) -> None:
+def test_sizes_of_a_billion_images(tmp_path):
     sizes = tmp_path / "sizes.json"
     sizes.write_text(json.dumps({str(c): 999_999_999 for c in range(15)}))
     with pytest.raises(TooLarge, match=r"have 14,999,999,985 images\n.*class sizes"):

@@ -4,9 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +12,6 @@ from commands import invoke
 
 from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import QueryError
-from fslbench_data.release.release import Release
 from fslbench_data.sandbox import client as process_module
 from fslbench_data.sandbox.client import QueryProcess
 from fslbench_data.scoring.sql import connect, tables
@@ -26,15 +23,15 @@ HUGE = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
 
 
 @pytest.fixture(scope="module")
-def views(toy: Release) -> dict[str, pa.Table]:
+def views(toy):
     return tables(toy)
 
 
 @pytest.fixture
-def started(views: dict[str, pa.Table]) -> Iterator[Callable[..., QueryProcess]]:
-    opened: list[QueryProcess] = []
+def started(views):
+    opened = []
 
-    def start(seconds: float = 60, memory: str = "1GB", held: Any = views) -> QueryProcess:
+    def start(seconds=60, memory="1GB", held=views):
         opened.append(QueryProcess(seconds=seconds, memory=memory))
         opened[-1].load(held)
         return opened[-1]
@@ -44,7 +41,7 @@ def started(views: dict[str, pa.Table]) -> Iterator[Callable[..., QueryProcess]]
         process.__exit__(None, None, None)
 
 
-def _is_alive(process: QueryProcess) -> bool:
+def _is_alive(process):
     try:
         os.kill(process._process._process.pid, 0)
     except ProcessLookupError:
@@ -53,9 +50,7 @@ def _is_alive(process: QueryProcess) -> bool:
 
 
 @pytest.mark.slow
-def test_it_answers_as_this_process_does(
-    started: Callable[..., QueryProcess], embedded: Release
-) -> None:
+def test_it_answers_as_this_process_does(started, embedded):
     process = started(held=tables(embedded))
     with connect(embedded) as connection:
         exact = "SELECT COLUMNS(* EXCLUDE (mean, deviation)) FROM accuracies"
@@ -68,7 +63,7 @@ def test_it_answers_as_this_process_does(
 
 
 @pytest.mark.slow
-def test_one_function_that_takes_hours_is_ended(started: Callable[..., QueryProcess]) -> None:
+def test_one_function_that_takes_hours_is_ended(started):
     process = started(seconds=1)
     with pytest.raises(QueryError, match="ran for more than 1 seconds"):
         process.run(HUGE)
@@ -86,15 +81,13 @@ def test_one_function_that_takes_hours_is_ended(started: Callable[..., QueryProc
         "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(30000000)",
     ],
 )
-def test_memory_that_duckdb_does_not_count_is_bounded(
-    started: Callable[..., QueryProcess], sql: str
-) -> None:
+def test_memory_that_duckdb_does_not_count_is_bounded(started, sql):
     with pytest.raises(QueryError, match="memory"):
         started(memory="300MB").run(sql)
 
 
 @pytest.mark.slow
-def test_a_result_is_as_large_as_memory_at_most(started: Callable[..., QueryProcess]) -> None:
+def test_a_result_is_as_large_as_memory_at_most(started):
     sql = "SELECT repeat('x', 1000) AS a FROM range({})"
     assert started(memory="50MB").run(sql.format(40_000)).num_rows == 40_000
     process = started(memory="50MB")
@@ -103,9 +96,7 @@ def test_a_result_is_as_large_as_memory_at_most(started: Callable[..., QueryProc
     assert "the result" not in str(caught.value) or not _is_alive(process)
 
 
-def test_a_process_that_ends_is_an_error(
-    started: Callable[..., QueryProcess], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_ends_is_an_error(started, monkeypatch):
     process = started()
     os.kill(process._process._process.pid, 9)
     with pytest.raises(QueryError, match=r"ended the process that ran it \(-9\)"):
@@ -139,9 +130,7 @@ NO_QUERIES = [
 
 
 @pytest.mark.slow
-def test_what_is_no_query_is_refused_and_not_done(
-    started: Callable[..., QueryProcess], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_query_is_refused_and_not_done(started, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     process = started()
     there = "SELECT (SELECT count(*) FROM duckdb_tables()), (SELECT count(*) FROM duckdb_views()), "
@@ -166,7 +155,7 @@ def test_what_is_no_query_is_refused_and_not_done(
         "VALUES (1)",
     ],
 )
-def test_what_explains_a_query_is_one(sql: str, toy: Release) -> None:
+def test_what_explains_a_query_is_one(sql, toy):
     with connect(toy) as connection:
         assert pa.Table.from_batches(run_query(connection, sql)).num_rows
 
@@ -179,7 +168,7 @@ def test_what_explains_a_query_is_one(sql: str, toy: Release) -> None:
     ],
     ids=" ".join,
 )
-def test_limits_that_are_none_are_refused(options: list[str]) -> None:
+def test_limits_that_are_none_are_refused(options):
     result = invoke("sql", "SELECT 1", *options)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -200,7 +189,7 @@ process.run({HUGE!r})
 
 @pytest.mark.slow
 @on_linux
-def test_a_query_ends_soon_after_a_killed_command() -> None:
+def test_a_query_ends_soon_after_a_killed_command():
     command = subprocess.Popen([sys.executable, "-c", HOURS], stdout=subprocess.PIPE, text=True)
     status = Path(f"/proc/{int(command.stdout.readline())}/stat")
     time.sleep(1.0)

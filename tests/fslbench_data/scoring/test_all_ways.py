@@ -1,10 +1,7 @@
 """All classes at once: the statistics by hand, logs of predictions, and sets in a release."""
 
 import json
-from collections.abc import Callable
 from itertools import combinations, product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,23 +37,23 @@ from builders.sampling import draw_task_set
 from builders.sources.image_set import About, images_table
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.tables import leaderboard_tables
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.render.draws_text import rows, tables
 from fslbench_data.render.interval_text import set_title
 from fslbench_data.submission.recorder import Recorder
-from studies.coverage.all_ways import Spread, spread
+from studies.coverage.all_ways import spread
 
 OWNER = np.repeat([0, 1, 2], [8, 12, 20])
 ALIKE = np.array([8, 12, 20]) / 40
 
 
-def _rows(log: Any, **said: Any) -> tuple[list[Any], list[Any]]:
+def _rows(log, **said):
     """Return what a log's report says of methods and of pairs, by the columns of CSV."""
     report = fb.all_ways(log, **said)
     return rows(report, report.log)
 
 
-def _same(row: dict[str, Any], over: str, expected: Spread) -> None:
+def _same(row, over, expected):
     """Reports settle half-widths and p-values to about ten digits."""
     assert row[f"{over}_mean"] == pytest.approx(100 * expected.mean, abs=1e-12)
     width, new = row[f"{over}_halfwidth"], row[f"{over}_new_classes_halfwidth"]
@@ -66,14 +63,14 @@ def _same(row: dict[str, Any], over: str, expected: Spread) -> None:
         assert row[f"{over}_p"] == pytest.approx(expected.p, rel=1e-6)
 
 
-def _right(draws: int, seed: int = 0) -> np.ndarray:
+def _right(draws, seed=0):
     rng = np.random.default_rng(seed)
     easy = rng.normal(size=OWNER.size)
     return (rng.normal(size=(draws, OWNER.size)) < 0.8 + easy).astype(float)
 
 
 @pytest.mark.parametrize(("draws", "overlap"), [(4, 0.0), (5, 0.4), (1, 0.0)])
-def test_the_formula_written_out(draws: int, overlap: float) -> None:
+def test_the_formula_written_out(draws, overlap):
     """Where few training images are drawn from, what others would change counts besides."""
     x = _right(draws)
     if overlap:
@@ -98,7 +95,7 @@ def test_the_formula_written_out(draws: int, overlap: float) -> None:
     found = spread(x, OWNER, 0.95, overlap=overlap)
     assert found.mean == pytest.approx(x.mean())
 
-    def square(level: float) -> float:
+    def square(level):
         t, own = (student.ppf(1 - (1 - level) / 2, df) for df in (draws - 1, images**2 / freedom))
         of_images = own**2 * images
         if draws == 1:
@@ -111,13 +108,13 @@ def test_the_formula_written_out(draws: int, overlap: float) -> None:
     assert found.draws == pytest.approx(share, nan_ok=True)
 
 
-def test_what_never_varies() -> None:
+def test_what_never_varies():
     wrong = spread(np.zeros((3, 40)), OWNER, 0.95)
     assert (wrong.mean, wrong.halfwidth, wrong.p) == (0.0, 0.0, 1.0)
     assert np.isnan(spread(np.ones((3, 40)), OWNER, 0.95).halfwidth)
 
 
-def test_an_image_that_some_draws_took_for_support() -> None:
+def test_an_image_that_some_draws_took_for_support():
     x = _right(4)
     x[0, 3] = x[2, 17] = np.nan
     found, whole = spread(x, OWNER, 0.95), spread(_right(4), OWNER, 0.95)
@@ -127,7 +124,7 @@ def test_an_image_that_some_draws_took_for_support() -> None:
     assert found.mean == pytest.approx(np.average(of_class, weights=cells))
 
 
-def _scores(draws: int, seed: int, seen: tuple[int, ...] = (8, 12, 20, 9, 11)) -> tuple[Any, Any]:
+def _scores(draws, seed, seen=(8, 12, 20, 9, 11)):
     """Scores (R, n, C) of five classes that are hard to tell apart, and the classes of images."""
     rng = np.random.default_rng(seed)
     owner = np.repeat(np.arange(len(seen)), seen)
@@ -136,7 +133,7 @@ def _scores(draws: int, seed: int, seen: tuple[int, ...] = (8, 12, 20, 9, 11)) -
     return scores, owner
 
 
-def _scored(method: str, scores: Any, owner: Any) -> list[dict[str, Any]]:
+def _scored(method, scores, owner):
     rows = []
     for draw, own in enumerate(scores):
         best, second = np.argsort(-own, axis=1)[:, :2].T.tolist()
@@ -147,7 +144,7 @@ def _scored(method: str, scores: Any, owner: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("alike", [True, False])
-def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
+def test_new_classes_from_scores_without_each_class(alike):
     """A class is left out of scores and queries; nothing knows of second-best classes."""
     scores = {name: _scores(3, seed) for seed, name in enumerate(("one", "other"))}
     owner, every = scores["one"][1], list(range(5))
@@ -155,14 +152,14 @@ def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
     results, differences = _rows([row for name in scores for row in _scored(name, *scores[name])])
     kind = "images" if alike else "classes"
 
-    def right(method: str, kept: list[int]) -> Any:
+    def right(method, kept):
         return 1.0 * (np.array(kept)[scores[method][0][:, :, kept].argmax(axis=2)] == owner)
 
-    def width(*of: tuple[int, str]) -> float:
-        def answers(kept: list[int]) -> Any:
+    def width(*of):
+        def answers(kept):
             return sum(sign * right(method, kept) for sign, method in of)
 
-        def mean(kept: list[int]) -> Any:
+        def mean(kept):
             parts = [answers(kept)[:, owner == c].mean(axis=1) for c in kept]
             return np.average(parts, axis=0, weights=weights[kept])
 
@@ -187,7 +184,7 @@ def test_new_classes_from_scores_without_each_class(alike: bool) -> None:
     assert (pair[f"{kind}_new_classes_p"] < 0.05) == (abs(pair[f"{kind}_mean"]) > new)
 
 
-def test_new_classes_where_draws_and_methods_leave_images_out() -> None:
+def test_new_classes_where_draws_and_methods_leave_images_out():
     """A missing answer counts as if the image were not there, in both parts."""
     scores, owner = _scores(4, 5)
     log = _scored("one", scores, owner)
@@ -200,16 +197,16 @@ def test_new_classes_where_draws_and_methods_leave_images_out() -> None:
     assert pair["images_new_classes_halfwidth"] > 0
 
 
-def test_of_two_classes_nothing_is_said_of_new_ones() -> None:
+def test_of_two_classes_nothing_is_said_of_new_ones():
     report = fb.all_ways(_scored("one", *_scores(3, 2, (20, 30))))
     assert report.sets[0].kinds == ("closed", "images")
 
 
-def _columns(log: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _columns(log):
     return {name: [row[name] for row in log] for name in log[0]}
 
 
-def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> None:
+def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path):
     log = [r for m in range(30) for r in _scored(f"adapter {m}", *_scores(2, m, (6, 6, 6)))]
     text = printed("score", write_columns(tmp_path / "log.jsonl", _columns(log)), COLUMNS="80")
     lines = text.splitlines()
@@ -219,7 +216,7 @@ def test_many_methods_take_thirty_lines_at_eighty_characters(tmp_path: Path) -> 
     assert text.count("more rows left out: --format csv gives all") == 2
 
 
-def _log(shots: int | None = None) -> list[dict[str, Any]]:
+def _log(shots=None):
     """Rows of two methods with three draws each, and of one without draws, perhaps with shots."""
     rows = []
     for method, draws in (("adapter", 3), ("prompt", 3), ("zero-shot", 1)):
@@ -235,12 +232,12 @@ def _log(shots: int | None = None) -> list[dict[str, Any]]:
 LOG = _log()
 
 
-def test_without_a_draw_beside_draws_there_is_no_support() -> None:
+def test_without_a_draw_beside_draws_there_is_no_support():
     """As where zero-shot rows have the shots of the others."""
     assert [one["draws"] for one in _rows(_log(16))[0]] == [3, 3, 0]
 
 
-def test_as_many_right_answers_to_other_images_are_not_identical() -> None:
+def test_as_many_right_answers_to_other_images_are_not_identical():
     rows = [row for row in LOG if row["method"] == "adapter" and row["draw"] == 0]
     same = [{**row, "method": "moved"} for row in rows]
     right = [row["predicted"] == row["class"] for row in rows]
@@ -253,7 +250,7 @@ def test_as_many_right_answers_to_other_images_are_not_identical() -> None:
         assert (pair["verdict"], pair["difference"]) == (verdict, 0)
 
 
-def _each(**changed: Callable[[dict[str, Any]], object]) -> Any:
+def _each(**changed):
     return lambda rows: [row.update({n: of(row) for n, of in changed.items()}) for row in rows]
 
 
@@ -280,14 +277,14 @@ def _each(**changed: Callable[[dict[str, Any]], object]) -> Any:
         (lambda rows: [r.pop("shots") for r in rows], SchemaError, "without the number of shots"),
     ],
 )
-def test_what_is_refused(change: Any, kind: type[Exception], said: str) -> None:
+def test_what_is_refused(change, kind, said):
     rows = _log()
     change(rows)
     with pytest.raises(kind, match=said):
         fb.all_ways(rows, pool=None if "shots" in rows[0] else 8)
 
 
-def test_categories_that_no_row_has() -> None:
+def test_categories_that_no_row_has():
     frame = pd.DataFrame(LOG)
     for name in ("method", "class", "predicted", "image"):
         kinds = [*dict.fromkeys(frame[name]), "nowhere"]
@@ -295,7 +292,7 @@ def test_categories_that_no_row_has() -> None:
     assert fb.all_ways(frame).to_dict() == fb.all_ways(pd.DataFrame(LOG)).to_dict()
 
 
-def test_whole_floats_are_the_integers() -> None:
+def test_whole_floats_are_the_integers():
     """Frames hold integers with gaps as floats, and NaN where there is no draw."""
     log, floats = [dict(row) for row in LOG], [dict(row) for row in LOG]
     for row, same in zip(log, floats, strict=True):
@@ -307,7 +304,7 @@ def test_whole_floats_are_the_integers() -> None:
     assert fb.all_ways(table).to_dict() == fb.all_ways(log).to_dict()
 
 
-def test_what_is_not_compared_is_said() -> None:
+def test_what_is_not_compared_is_said():
     log = [row for row in LOG if (row["method"], row["draw"]) != ("prompt", 2)]
     report = fb.all_ways(log)
     pairs = [(c.method, c.versus) for c in report.comparisons]
@@ -322,7 +319,7 @@ def test_what_is_not_compared_is_said() -> None:
     assert "adapter - prompt at 1 shot, adapter - prompt at 16 shots." in text
 
 
-def test_images_that_one_of_two_methods_leaves_out() -> None:
+def test_images_that_one_of_two_methods_leaves_out():
     few = _lacking({"prompt": (3,)}, draws=(1, 2))
     report = fb.all_ways(few)
     text = " ".join(str(report).split())
@@ -344,7 +341,7 @@ def test_images_that_one_of_two_methods_leaves_out() -> None:
         fb.all_ways(half)
 
 
-def test_options_of_other_results(tmp_path: Path) -> None:
+def test_options_of_other_results(tmp_path):
     path = write_columns(tmp_path / "log.jsonl", _columns(LOG))
     for given, said in (
         (["--inductive"], "only a pool is to be told besides"),
@@ -356,14 +353,14 @@ def test_options_of_other_results(tmp_path: Path) -> None:
         assert said in refused.stderr
 
 
-def test_against_one_method() -> None:
+def test_against_one_method():
     pairs = [(c.method, c.versus) for c in fb.all_ways(LOG, against="adapter").comparisons]
     assert pairs == [("prompt", "adapter"), ("zero-shot", "adapter")]
     with pytest.raises(UnknownNameError, match="nobody"):
         fb.all_ways(LOG, against="nobody")
 
 
-def test_one_draw() -> None:
+def test_one_draw():
     report = fb.all_ways([row for row in LOG if row["draw"] in (0, None)])
     methods, pairs = tables(report, report.log)
     assert "draws" not in methods.title.rpartition("intervals")[2]
@@ -385,7 +382,7 @@ def test_one_draw() -> None:
     assert "One draw of zero-shot: " in str(fb.all_ways(unsaid))
 
 
-def test_all_right_in_every_class() -> None:
+def test_all_right_in_every_class():
     """Then the mean over classes says nothing more, and no share of the draws is known."""
     report = fb.all_ways([{**row, "predicted": row["class"]} for row in LOG])
     methods, _ = tables(report, report.log)
@@ -393,15 +390,13 @@ def test_all_right_in_every_class() -> None:
     assert [row[3] for row in map(methods.texts, methods.rows)] == ["n/a", "n/a", ""]
 
 
-def test_a_prediction_that_is_no_class_is_wrong() -> None:
+def test_a_prediction_that_is_no_class_is_wrong():
     log = [LOG[0] | {"predicted": "a class that no image has"}, *LOG[1:]]
     wrong, right = (fb.all_ways(rows).scores[0].accuracy.mean for rows in (log, LOG))
     assert wrong == pytest.approx(right - 100 / 120)
 
 
-def _lacking(
-    images: dict[str, tuple[int, ...]], draws: tuple[int, ...] = (1,)
-) -> list[dict[str, Any]]:
+def _lacking(images, draws=(1,)):
     """Return the rows of LOG without some images, by method, in some draws."""
     return [
         row
@@ -410,7 +405,7 @@ def _lacking(
     ]
 
 
-def _at(shots: int) -> list[dict[str, Any]]:
+def _at(shots):
     """Return the rows of LOG at other shots, in whose draws 1 shot does worse."""
     wrong = {"predicted": "c0"} if shots == 1 else {}
     own = [row | {"shots": shots} for row in LOG if row["shots"]]
@@ -418,7 +413,7 @@ def _at(shots: int) -> list[dict[str, Any]]:
     return [*own, *(row for row in LOG if not row["shots"] and shots == 16)]
 
 
-def _array(log: list[dict[str, Any]], method: str, shots: int | None) -> np.ndarray:
+def _array(log, method, shots):
     """Return what a method answers (R, n), NaN where a draw leaves an image out."""
     own = [row for row in log if row["method"] == method and row["shots"] in (shots, None)]
     draws = [*dict.fromkeys(row["draw"] for row in own)]
@@ -441,7 +436,7 @@ def _array(log: list[dict[str, Any]], method: str, shots: int | None) -> np.ndar
     ],
     ids=["whole", "images left out", "by one", "two numbers of shots", "one draw"],
 )
-def test_many_kinds_of_logs(log: list[dict[str, Any]], pool: int) -> None:
+def test_many_kinds_of_logs(log, pool):
     results, differences = _rows(log, pool=pool)
     named = [*dict.fromkeys(row["method"] for row in log)]
     shots = [*dict.fromkeys(row["shots"] for row in log if row["shots"])]
@@ -463,7 +458,7 @@ def test_many_kinds_of_logs(log: list[dict[str, Any]], pool: int) -> None:
 
 
 @pytest.mark.slow
-def test_every_command_takes_it(tmp_path: Path) -> None:
+def test_every_command_takes_it(tmp_path):
     path = write_columns(tmp_path / "log.jsonl", _columns(LOG))
     (first, *_), _ = _rows(path, pool=20)
     assert printed("interval", path, "--pool", 20) == printed("score", path, "--pool", 20)
@@ -485,7 +480,7 @@ def test_every_command_takes_it(tmp_path: Path) -> None:
         fb.open_log([{"method": "m", "task": 0, "class_ids": [0]}], pool=3)
 
 
-def test_more_test_images_than_counts_hold() -> None:
+def test_more_test_images_than_counts_hold():
     images = np.arange(40_000)
     log = {"method": ["m"] * images.size, "image": images, "class": images % 5}
     (one,) = fb.score(fb.open_log({**log, "predicted": images % 7 % 5})).scores
@@ -495,7 +490,7 @@ def test_more_test_images_than_counts_hold() -> None:
     assert one.intervals["images"].halfwidth == pytest.approx(100 * expected)
 
 
-def test_classes_of_one_image_are_taken_for_one() -> None:
+def test_classes_of_one_image_are_taken_for_one():
     """One draw of them has the variance of a simple sample; a single one has that of the others."""
     right = np.array([1.0, 0, 1, 1, 0, 1])
     (found,) = Cells(np.ones((1, 6), bool), np.arange(6)).variances([right[None]], of_each).images
@@ -509,9 +504,7 @@ def test_classes_of_one_image_are_taken_for_one() -> None:
     assert found == pytest.approx(own + (1 / 6) ** 2 * squares.sum() / 3)
 
 
-def _rows_of(
-    method: str, draws: Any = (None,), classes: int = 3, **more: Any
-) -> list[dict[str, Any]]:
+def _rows_of(method, draws=(None,), classes=3, **more):
     """Rows of 30 images, of which one in three has another class."""
     rows = []
     for draw, image in product(draws, range(30)):
@@ -521,7 +514,7 @@ def _rows_of(
     return rows
 
 
-def test_two_constant_answers_are_not_identical() -> None:
+def test_two_constant_answers_are_not_identical():
     both = [{**row, "method": f"all {c}", "predicted": c} for c in ("c0", "c1") for row in
             _rows_of("m", classes=2)]  # fmt: skip
     ((pair,), said) = _rows(both)[1], str(fb.all_ways(both))
@@ -529,20 +522,20 @@ def test_two_constant_answers_are_not_identical() -> None:
     assert "that needs three classes" in said
 
 
-def test_a_method_with_shots_and_without() -> None:
+def test_a_method_with_shots_and_without():
     log = _rows_of("tip", (0, 1), shots=4) + _rows_of("tip", shots=0) + _rows_of("clip", shots=0)
     found = [(one["method"], one["shots"], one["draws"]) for one in _rows(log)[0]]
     assert found == [("tip", 0, 0), ("clip", 0, 0), ("tip", 4, 2), ("clip", 4, 0)]
 
 
-def test_a_log_is_one_data_set_in_any_order() -> None:
+def test_a_log_is_one_data_set_in_any_order():
     log = _rows_of("a", range(3)) + _rows_of("b", range(4)) + _rows_of("zero")
     report = fb.score(log)
     assert report.dataset_means == report.harmonic_means == []
     assert len({str(fb.all_ways(some).signature) for some in (log, log[::-1])}) == 1
 
 
-def test_support_is_not_logged() -> None:
+def test_support_is_not_logged():
     """Nor are there random tasks."""
     log = _rows_of("m", (0, 1), shots=4)
     release = fb.open_log(log).release
@@ -561,7 +554,7 @@ PATHS = [f"{'test' if i % 7 < 3 else 'train'}/{i}.png" for i in range(21)]
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def release(tmp_path_factory):
     """Three classes, with their own test part or all others for queries; and 130 classes."""
     writer = ReleaseWriter(folder := tmp_path_factory.mktemp("allway") / "r", "r", "1.0.0", "R.")
     about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
@@ -582,7 +575,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     return load_release(folder)
 
 
-def _submission(release: Release, dataset: str, name: str, methods: int = 2) -> fb.Submission:
+def _submission(release, dataset, name, methods=2):
     parts, tasks = [], release.task_set(dataset, name)
     for number in range(methods):
         rng = np.random.default_rng(number)
@@ -592,15 +585,13 @@ def _submission(release: Release, dataset: str, name: str, methods: int = 2) -> 
     return fb.merge(parts)
 
 
-def _scores_of(tasks: fb.TaskSet, seed: int) -> Any:
+def _scores_of(tasks, seed):
     """Scores (T, M, K), on the whole higher of the right class."""
     scores = np.random.default_rng(seed).normal(size=(*tasks.query.shape, len(SIZES)))
     return scores + 0.7 * (tasks.query_label[..., None] == np.arange(len(SIZES)))
 
 
-def _with_second(
-    release: Release, seeds: tuple[int, ...], method: str = "one", name: str = OTHERS
-) -> fb.Submission:
+def _with_second(release, seeds, method="one", name=OTHERS):
     """A method of as many runs, with its second-best classes."""
     tasks, parts = release.task_set("few", name), []
     for seed in seeds:
@@ -610,7 +601,7 @@ def _with_second(
     return fb.merge(parts)
 
 
-def test_new_classes_of_a_frozen_set(release: Release) -> None:
+def test_new_classes_of_a_frozen_set(release):
     """From the scores themselves, without each class; runs count as their mean."""
     tasks, seeds = release.task_set("few", OWN_PART), (5, 6, 7)
     means = np.zeros(3)
@@ -632,7 +623,7 @@ def test_new_classes_of_a_frozen_set(release: Release) -> None:
     assert intervals["classes"].halfwidth >= intervals["images"].halfwidth
 
 
-def test_methods_without_second_bests_stand_beside(release: Release) -> None:
+def test_methods_without_second_bests_stand_beside(release):
     """Of them nothing is said of new classes, nor of their differences."""
     with_it = fb.merge([_with_second(release, (5,)), _with_second(release, (6,), "other")])
     beside = fb.merge([with_it, _submission(release, "few", OTHERS, 1)])
@@ -646,21 +637,21 @@ def test_methods_without_second_bests_stand_beside(release: Release) -> None:
 
 
 @pytest.mark.parametrize("batch", [None, 3])
-def test_a_method_may_answer_with_scores(release, tmp_path, batch) -> None:
+def test_a_method_may_answer_with_scores(release, tmp_path, batch):
     """Which give what their two best classes give; a run that was stopped goes on."""
 
-    def distances(support: Any, query: Any, rng: Any) -> Any:
+    def distances(support, query, rng):
         centres = support.mean(axis=-2)
         return -((query[..., :, None, :] - centres[..., None, :, :]) ** 2).sum(axis=-1)
 
-    def stopping(support: Any, query: Any, rng: Any) -> Any:
+    def stopping(support, query, rng):
         calls.append(0)
         if len(calls) > 1:
             raise KeyboardInterrupt
         return distances(support, query, rng)
 
-    calls: list[int] = []
-    how: dict[str, Any] = {"features": "net", "task_sets": OTHERS, "batch": batch, "name": "d"}
+    calls = []
+    how = {"features": "net", "task_sets": OTHERS, "batch": batch, "name": "d"}
     found = fb.evaluate(distances, release, **how)
     tasks, x = release.task_set("few", OTHERS), release.features("few", "net").astype(np.float32)
     order = [np.argsort(-distances(x[t.support], x[t.query], None), axis=1) for t in tasks]
@@ -681,7 +672,7 @@ def test_a_method_may_answer_with_scores(release, tmp_path, batch) -> None:
         (lambda scores: scores[:, :2], r"or scores \(15, 3\)"),
     ],
 )
-def test_scores_that_are_none(release: Release, answer: Any, said: str) -> None:
+def test_scores_that_are_none(release, answer, said):
     tasks = release.task_set("few", OTHERS)
     method = lambda *_: answer(_scores_of(tasks, 0)[0])  # noqa: E731
     with pytest.raises(PredictionError, match=said):
@@ -701,7 +692,7 @@ def test_scores_that_are_none(release: Release, answer: Any, said: str) -> None:
         (lambda rows: [row.pop("predictions") for row in rows], "and no predictions"),
     ],
 )
-def test_second_bests_that_are_none(release: Release, change: Any, said: str) -> None:
+def test_second_bests_that_are_none(release, change, said):
     submission = _with_second(release, (5,))
     rows = submission.table.to_pylist()
     change(rows)
@@ -709,13 +700,13 @@ def test_second_bests_that_are_none(release: Release, change: Any, said: str) ->
         fb.score(rows_as(submission, rows), release)
 
 
-def rows_as(submission: fb.Submission, rows: list[dict[str, Any]]) -> fb.Submission:
+def rows_as(submission, rows):
     names = [name for name in submission.table.column_names if name in rows[0]]
     fields = [submission.table.schema.field(name) for name in names]
     return replace(submission, table=pa.Table.from_pylist(rows, pa.schema(fields)))
 
 
-def test_second_bests_of_tasks_of_few_classes_are_refused(embedded: Release) -> None:
+def test_second_bests_of_tasks_of_few_classes_are_refused(embedded):
     tasks = embedded.task_set("digits", "open-5w1s1q")
     with pytest.raises(PredictionError, match="of tasks of all classes alone"):
         Recorder("m").add(tasks[0], tasks[0].query_label, (tasks[0].query_label + 1) % 5)
@@ -729,7 +720,7 @@ def test_second_bests_of_tasks_of_few_classes_are_refused(embedded: Release) -> 
         Recorder("m").add_task_set(tasks, tasks.query_label, tasks.query_label[:1])
 
 
-def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
+def _by_image(release, submission):
     """The same with a row an image and draw, as a log has it and as a submission may."""
     rows = []
     for row in submission.table.to_pylist():
@@ -745,13 +736,13 @@ def _by_image(release: Release, submission: fb.Submission) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _of(each: Any, kind: str) -> list[Any]:
+def _of(each, kind):
     pairs = [pair.intervals[kind].difference for pair in each.comparisons]
     return [score.intervals[kind] for score in each.scores] + pairs
 
 
 @pytest.mark.parametrize("name", [OTHERS, OWN_PART])
-def test_a_release_and_a_log_give_the_same(release: Release, name: str) -> None:
+def test_a_release_and_a_log_give_the_same(release, name):
     submission = fb.merge(
         [_with_second(release, (5,), name=name), _with_second(release, (6,), "other", name)]
     )
@@ -772,7 +763,7 @@ def test_a_release_and_a_log_give_the_same(release: Release, name: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["images.csv", "lists.csv", "written.parquet"])
-def test_second_bests_in_files(release: Release, form: str, tmp_path: Path) -> None:
+def test_second_bests_in_files(release, form, tmp_path):
     submission, path = _with_second(release, (5,)), tmp_path / form
     if form == "images.csv":
         rows = _by_image(release, submission).drop_columns(["class"])
@@ -791,7 +782,7 @@ def test_second_bests_in_files(release: Release, form: str, tmp_path: Path) -> N
         assert found.intervals[kind] == expected.intervals[kind]
 
 
-def test_what_never_varies_has_no_p(release: Release) -> None:
+def test_what_never_varies_has_no_p(release):
     tasks = release.task_set("few", OTHERS)
     parts = [
         answered(tasks, (tasks.query_label + shift) % 3, method, trained=False)
@@ -802,7 +793,7 @@ def test_what_never_varies_has_no_p(release: Release) -> None:
     assert found == [("?", None), ("?", None), ("=", 1.0)]
 
 
-def test_queries_are_the_test_part_or_all_others(release: Release) -> None:
+def test_queries_are_the_test_part_or_all_others(release):
     for name in (OTHERS, OWN_PART):
         for task in release.task_set("few", name):
             assert (FEW[task.support] == np.arange(3)[:, None]).all()
@@ -814,7 +805,7 @@ def test_queries_are_the_test_part_or_all_others(release: Release) -> None:
     assert not verify(release.files.folder).problems
 
 
-def test_the_first_draws_are_a_set_and_groups_count_once() -> None:
+def test_the_first_draws_are_a_set_and_groups_count_once():
     name, groups = TaskSetName.parse("allway-3w1s9q"), np.repeat(np.arange(12), 2)
     whole, how = draw_task_set("g", name, [8] * 3, seed=3, tasks=6, groups=groups)
     part, _ = draw_task_set("g", name, [8] * 3, seed=3, tasks=2, groups=groups)
@@ -833,7 +824,7 @@ def test_the_first_draws_are_a_set_and_groups_count_once() -> None:
         (OTHERS, {"tasks": 3, "paths": PATHS, "test": "nowhere/"}, "3 classes have no images"),
     ],
 )
-def test_what_cannot_be_drawn(name: str, how: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_drawn(name, how, said):
     with pytest.raises(SamplingError, match=said):
         draw_task_set("few", TaskSetName.parse(name), SIZES, **how)
 
@@ -853,14 +844,14 @@ def test_what_cannot_be_drawn(name: str, how: dict[str, Any], said: str) -> None
         (lambda rows: [row.pop("method") for row in rows], SchemaError, "misses the column"),
     ],
 )
-def test_hostile_rows_are_refused(release, change, kind, said) -> None:
+def test_hostile_rows_are_refused(release, change, kind, said):
     rows = _by_image(release, _submission(release, "few", OTHERS, 1)).to_pylist()
     change(rows)
     with pytest.raises(kind, match=said):
         fb.score(pa.Table.from_pylist(rows), release)
 
 
-def test_more_classes_than_a_byte_holds(release: Release, tmp_path: Path) -> None:
+def test_more_classes_than_a_byte_holds(release, tmp_path):
     submission = _submission(release, "many", WIDE)
     assert submission.table.schema.field("predictions").type == pa.list_(pa.int16())
     submission.write(path := tmp_path / "wide.parquet")
@@ -877,7 +868,7 @@ def test_more_classes_than_a_byte_holds(release: Release, tmp_path: Path) -> Non
             fb.score(replace(submission, table=changed), release)
 
 
-def test_counts_alone_are_compared_by_the_usual_interval(release: Release) -> None:
+def test_counts_alone_are_compared_by_the_usual_interval(release):
     """Where no method says which queries were right, nothing is said of new images."""
     known = _submission(release, "few", OTHERS)
     names = [n for n in known.columns if n not in ("predictions", "class_correct")]
@@ -888,7 +879,7 @@ def test_counts_alone_are_compared_by_the_usual_interval(release: Release) -> No
     assert rows["images"]["p"] is None
 
 
-def test_a_leaderboard_has_the_usual_interval_alone_and_says_so(release, tmp_path) -> None:
+def test_a_leaderboard_has_the_usual_interval_alone_and_says_so(release, tmp_path):
     """It holds counts, from which nothing follows for other test images."""
     repository = Repository(tmp_path)
     repository.add(submission := _submission(release, "few", OTHERS))
@@ -904,10 +895,10 @@ def test_a_leaderboard_has_the_usual_interval_alone_and_says_so(release, tmp_pat
     )
 
 
-def test_a_method_runs_once_a_draw(release: Release) -> None:
+def test_a_method_runs_once_a_draw(release):
     calls = []
 
-    def nearest(support: Any, query: Any, rng: Any) -> Any:
+    def nearest(support, query, rng):
         calls.append(support.shape + query.shape)
         return ((query[:, None] - support.mean(axis=1)) ** 2).sum(axis=2).argmin(axis=1)
 
@@ -920,7 +911,7 @@ def test_a_method_runs_once_a_draw(release: Release) -> None:
 
 
 @pytest.mark.slow
-def test_more_queries_than_sixteen_bits_count(tmp_path: Path) -> None:
+def test_more_queries_than_sixteen_bits_count(tmp_path):
     """As of ImageNet's test part: counts are int32 in files, and all else is the same."""
     writer = ReleaseWriter(folder := tmp_path / "r", "r", "1.0.0", "R.")
     about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")

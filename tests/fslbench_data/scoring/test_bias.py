@@ -1,7 +1,6 @@
 """`fslbench score --bias`: steps, gaps, what is left out, and every format."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,17 +12,16 @@ from recorded import in_run, recorded
 from scipy import stats
 
 from fslbench_data.cli.report_output import write_bias
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 
-def _guesses(release: Release, name: str, seed: int = 0, level: float | None = None) -> Submission:
+def _guesses(release, name, seed=0, level=None):
     """Right on three queries in four, on biased steps on one in two; or as said, on open tasks."""
     rng = np.random.default_rng(seed)
     recorder = Recorder(name)
@@ -38,7 +36,7 @@ def _guesses(release: Release, name: str, seed: int = 0, level: float | None = N
 
 
 @pytest.mark.slow
-def test_ladders_are_compared_by_how_they_rank_three_methods(biased: Release) -> None:
+def test_ladders_are_compared_by_how_they_rank_three_methods(biased):
     three = merge([_guesses(biased, name, seed) for seed, name in enumerate("abc")])
     agreement = bias(three, biased).agreement
     assert [(r.first, r.second) for r in agreement] == [
@@ -51,7 +49,7 @@ def test_ladders_are_compared_by_how_they_rank_three_methods(biased: Release) ->
     assert agreement[1].found.tasks != agreement[1].found.other_tasks
 
 
-def test_a_prefix_and_some_steps(biased: Release) -> None:
+def test_a_prefix_and_some_steps(biased):
     recorder, rng = Recorder("part"), np.random.default_rng(0)
     for step, number in (("random", 15), ("inter", 4)):
         tasks = biased.task_set("things", f"{step}_words-3w2s3q")
@@ -64,7 +62,7 @@ def test_a_prefix_and_some_steps(biased: Release) -> None:
     assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
 
 
-def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
+def test_steps_of_different_numbers_of_tasks(tmp_path):
     """They have the first tasks in common, on which methods are ranked by both ends."""
     write_biased(tmp_path / "r", ["random_words", "biased_words"], random_words=9)
     release = load_release(tmp_path / "r")
@@ -72,7 +70,7 @@ def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
     (ladder,) = bias(three, release).ladders
     rows = three.table.to_pylist()
 
-    def worst(method: str, step: str) -> float:
+    def worst(method, step):
         own = [r for r in rows if (r["method"], r["task_set"]) == (method, f"{step}_words-3w2s3q")]
         return float(np.mean([min(r["class_correct"]) for r in own if r["task_id"] < 9]))
 
@@ -86,7 +84,7 @@ def test_steps_of_different_numbers_of_tasks(tmp_path: Path) -> None:
     assert "wAcc" in page.read_text(encoding="utf-8")
 
 
-def test_what_is_left_out(biased: Release) -> None:
+def test_what_is_left_out(biased):
     mine = _guesses(biased, "mine")
     info = biased.task_set_info("things", "random_words-3w2s3q")
     counted = recorded(info, np.full(15, 5), "only counts")
@@ -96,7 +94,7 @@ def test_what_is_left_out(biased: Release) -> None:
 
 
 @pytest.mark.slow
-def test_score_leaves_ladders_out_unless_they_are_named(embedded: Release) -> None:
+def test_score_leaves_ladders_out_unless_they_are_named(embedded):
     chosen = {"against": "efficientnet_lite0/NCC", "datasets": "emoji"}
     report = score(None, embedded, **chosen)
     assert len(report.left_out) == 6
@@ -111,13 +109,13 @@ def test_score_leaves_ladders_out_unless_they_are_named(embedded: Release) -> No
     assert named.left_out == ()
 
 
-def test_only_ladders_are_scored_where_nothing_else_is_answered(biased: Release) -> None:
+def test_only_ladders_are_scored_where_nothing_else_is_answered(biased):
     report = score(_guesses(biased, "mine"), biased)
     assert len(report.sets) == 16
     assert report.left_out == ()
 
 
-def test_ladders_say_where_runs_are_not_counted(biased: Release, tmp_path: Path) -> None:
+def test_ladders_say_where_runs_are_not_counted(biased, tmp_path):
     parts = [in_run(_guesses(biased, "mine", seed), str(seed)) for seed in (1, 2)]
     write_bias(bias(merge(parts), biased), "table", tmp_path / "bias.txt")
     text = " ".join((tmp_path / "bias.txt").read_text().split())
@@ -126,7 +124,7 @@ def test_ladders_say_where_runs_are_not_counted(biased: Release, tmp_path: Path)
     assert text.count(said) == len(closed) > 0
 
 
-def test_equal_methods_of_very_different_runs(biased: Release) -> None:
+def test_equal_methods_of_very_different_runs(biased):
     # one is lucky in all three runs, the other in one; each has runs 40 points apart
     levels = {"a": (0.95, 0.9, 0.5), "b": (0.9, 0.5, 0.45)}
     parts = [
@@ -160,7 +158,7 @@ def test_equal_methods_of_very_different_runs(biased: Release) -> None:
 
 
 @pytest.mark.slow
-def test_one_training_run_is_named(biased: Release, tmp_path: Path) -> None:
+def test_one_training_run_is_named(biased, tmp_path):
     parts = [in_run(_guesses(biased, "several", i, 0.8), str(i)) for i in range(2)]
     one = _guesses(biased, "one", 5, 0.7)
     fixed = _guesses(biased, "fixed", 6, 0.6)

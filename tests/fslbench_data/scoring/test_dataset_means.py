@@ -3,24 +3,22 @@
 import csv
 import json
 from math import sqrt
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from commands import printed
-from golden_inputs import Columns, answers, bare, joined, write
+from golden_inputs import answers, bare, joined, write
 from scipy import stats
 
 import fslbench_data as fb
-from fslbench_data.scoring.dataset_means import DatasetMean, sign_test
+from fslbench_data.scoring.dataset_means import sign_test
 
 DATASETS = ("cub", "dtd", "aircraft")
 TASK_SET = "published-5w5s5q"
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     """Method `a` of one run and method `b` of three runs on three data sets."""
     of = [(dataset, run) for dataset in DATASETS for run in "012"[:: -1 if dataset == "dtd" else 1]]
     parts = [answers("a", dataset, TASK_SET, 0.8) for dataset in DATASETS]
@@ -31,17 +29,17 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def report(path: Path) -> fb.Report:
+def report(path):
     return fb.score(path)
 
 
-def _row(report: fb.Report, about: str, method: str, versus: str | None = None) -> DatasetMean:
+def _row(report, about, method, versus=None):
     rows = [r for r in report.dataset_means if (r.about, r.method) == (about, method)]
     (row,) = [r for r in rows if r.versus == versus]
     return row
 
 
-def test_a_mean_by_hand(report: fb.Report) -> None:
+def test_a_mean_by_hand(report):
     row = _row(report, "new images", "a")
     scores = [s for s in report.scores if s.method == "a"]
     own = [s.intervals["open"] for s in scores]
@@ -51,12 +49,12 @@ def test_a_mean_by_hand(report: fb.Report) -> None:
     assert row.halfwidth == pytest.approx(sqrt(sum(i.halfwidth**2 for i in own)) / 3)
 
 
-def _of_three_runs(v: float) -> float:
+def _of_three_runs(v):
     """Square the half-width of the mean of three runs, of variance v."""
     return float(stats.t.isf(0.025, 2)) ** 2 * v
 
 
-def test_runs_on_all_data_sets_are_the_same_trained_models(report: fb.Report) -> None:
+def test_runs_on_all_data_sets_are_the_same_trained_models(report):
     scores = [s for s in report.scores if s.method == "b"]
     runs = np.array([[s.run_means[name] for name in ("0", "1", "2")] for s in scores])
     v = runs.mean(axis=0).var(ddof=1) / 3
@@ -72,15 +70,13 @@ def test_runs_on_all_data_sets_are_the_same_trained_models(report: fb.Report) ->
         assert row.halfwidth == pytest.approx(expected, rel=1e-6)
 
 
-def _scored(
-    folder: Path, parts: list[Columns], declared: dict[str, Any] | None = None, **how: Any
-) -> fb.Report:
+def _scored(folder, parts, declared=None, **how):
     """Score some answers; `declared` is what is said of a method's answers to a task set."""
     write(folder / "x.parquet", bare(joined(parts)), declared=declared or {})
     return fb.score(folder / "x.parquet", **how)
 
 
-def test_runs_of_other_names_are_other_models(tmp_path: Path) -> None:
+def test_runs_of_other_names_are_other_models(tmp_path):
     parts = [
         answers("b", dataset, TASK_SET, 0.7, run=f"{run}{dataset[:last]}")
         for last, dataset in enumerate(DATASETS)
@@ -96,7 +92,7 @@ def test_runs_of_other_names_are_other_models(tmp_path: Path) -> None:
     assert row.halfwidth == pytest.approx(expected, rel=1e-6)
 
 
-def test_means_are_of_whole_task_sets_whose_tasks_were_fixed(tmp_path: Path) -> None:
+def test_means_are_of_whole_task_sets_whose_tasks_were_fixed(tmp_path):
     parts = [answers(method, d, TASK_SET, 0.8) for method in ("a", "stopped") for d in DATASETS]
     said = {f"stopped {DATASETS[1]}/{TASK_SET}": {"stopping": {"versus": "a", "level": 0.95}}}
     report = _scored(tmp_path, parts, said)
@@ -109,7 +105,7 @@ def test_means_are_of_whole_task_sets_whose_tasks_were_fixed(tmp_path: Path) -> 
     assert {row.method for row in report.dataset_means} == {"a"}
 
 
-def test_equal_means_are_of_identical_methods_only_if_all_tasks_are_equal(tmp_path: Path) -> None:
+def test_equal_means_are_of_identical_methods_only_if_all_tasks_are_equal(tmp_path):
     parts = [answers(m, d, TASK_SET, 0.8) for m in "abc" for d in DATASETS]
     for own, same, other in zip(parts[:3], parts[3:6], parts[6:], strict=True):
         same["n_correct"], other["n_correct"] = own["n_correct"], own["n_correct"][::-1]
@@ -122,7 +118,7 @@ def test_equal_means_are_of_identical_methods_only_if_all_tasks_are_equal(tmp_pa
     assert (row.difference, str(row.verdict), row.sign_p) == (0.0, "0", 1.0)
 
 
-def test_methods_identical_on_one_data_set_alone_have_no_interval(tmp_path: Path) -> None:
+def test_methods_identical_on_one_data_set_alone_have_no_interval(tmp_path):
     """Its tasks do not bound by how much they differ there, and 0 would say that they do not."""
     parts = [
         answers(m, d, TASK_SET, skill) for m, skill in (("a", 0.8), ("b", 0.5)) for d in DATASETS
@@ -138,7 +134,7 @@ def test_methods_identical_on_one_data_set_alone_have_no_interval(tmp_path: Path
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0.95, "+"), (0.99999, "?")])
-def test_equal_differences_on_few_tasks_make_no_mean_sure(tmp_path, level, expected) -> None:
+def test_equal_differences_on_few_tasks_make_no_mean_sure(tmp_path, level, expected):
     """The 16 tasks of one data set say nothing at the higher level, the others' 28 and 33 do."""
     parts = [answers(m, d, TASK_SET, 0.6) for m in "ab" for d in DATASETS]
     for better, own in zip(parts[:3], parts[3:], strict=True):
@@ -151,7 +147,7 @@ def test_equal_differences_on_few_tasks_make_no_mean_sure(tmp_path, level, expec
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_equal_differences_that_cancel_are_no_difference(tmp_path: Path, seed: int) -> None:
+def test_equal_differences_that_cancel_are_no_difference(tmp_path, seed):
     """Two right queries more on each task of a data set, one less on the others: 0 ± 0."""
     parts = [answers(m, d, TASK_SET, 0.6, seed=seed) for m in "ab" for d in DATASETS]
     for better, own, more in zip(parts[:3], parts[3:], (2, -1, -1), strict=True):
@@ -170,9 +166,7 @@ def test_equal_differences_that_cancel_are_no_difference(tmp_path: Path, seed: i
         (("b", "a"), ("abc",) * 3, {"ab", "ca", "cb"}),
     ],
 )
-def test_pairs_are_those_that_are_compared_in_whatever_order(
-    tmp_path: Path, against: Any, orders: tuple[str, ...], expected: set[str]
-) -> None:
+def test_pairs_are_those_that_are_compared_in_whatever_order(tmp_path, against, orders, expected):
     """Methods stand in any order on each data set, and before or after those compared with."""
     skills = {"a": 0.8, "b": 0.6, "c": 0.7}
     of = zip(DATASETS, orders, strict=True)
@@ -188,7 +182,7 @@ def test_pairs_are_those_that_are_compared_in_whatever_order(
         assert (row.higher, row.lower)[row.difference < 0] >= 2
 
 
-def test_a_harmonic_mean_of_no_right_answer_is_0(tmp_path: Path) -> None:
+def test_a_harmonic_mean_of_no_right_answer_is_0(tmp_path):
     parts = [answers(m, d, TASK_SET, 0.8) for m in "ab" for d in DATASETS]
     parts[1]["n_correct"] = [0] * len(parts[1]["n_correct"])
     rows = _scored(tmp_path, parts).harmonic_means
@@ -196,7 +190,7 @@ def test_a_harmonic_mean_of_no_right_answer_is_0(tmp_path: Path) -> None:
     assert {str(r.verdict) for r in rows if r.versus} == {"?"}
 
 
-def test_a_difference_and_the_sign_test(report: fb.Report) -> None:
+def test_a_difference_and_the_sign_test(report):
     row = _row(report, "new classes", "a", "b")
     pairs = [c for c in report.comparisons if {c.method, c.versus} == {"a", "b"}]
     assert row.difference == pytest.approx(np.mean([c.difference.mean for c in pairs]))
@@ -206,7 +200,7 @@ def test_a_difference_and_the_sign_test(report: fb.Report) -> None:
     assert str(row.verdict) == "+"
 
 
-def test_the_sign_test_is_scipys() -> None:
+def test_the_sign_test_is_scipys():
     for higher, lower in ((0, 0), (3, 0), (5, 2), (4, 4), (1, 9)):
         n = higher + lower
         expected = stats.binomtest(higher, n).pvalue if n else 1.0
@@ -214,7 +208,7 @@ def test_the_sign_test_is_scipys() -> None:
 
 
 @pytest.mark.parametrize("option", ["--means", "--harmonic-means"])
-def test_the_command_gives_the_same_numbers_in_every_format(path, report, option) -> None:
+def test_the_command_gives_the_same_numbers_in_every_format(path, report, option):
     means = report.harmonic_means if option == "--harmonic-means" else report.dataset_means
     assert {row.versus for row in means} == {None, "b"}
     texts = {
@@ -234,7 +228,7 @@ def test_the_command_gives_the_same_numbers_in_every_format(path, report, option
         assert (f"{row.mean:.2f}" if row.versus is None else f"{row.difference:+.2f}") in shown
 
 
-def test_methods_that_miss_a_data_set_have_no_mean(tmp_path: Path) -> None:
+def test_methods_that_miss_a_data_set_have_no_mean(tmp_path):
     parts = [answers("a", dataset, TASK_SET, 0.8) for dataset in DATASETS]
     parts += [answers("c", dataset, TASK_SET, 0.8) for dataset in DATASETS[:2]]
     report = _scored(tmp_path, parts)
@@ -246,7 +240,7 @@ def test_methods_that_miss_a_data_set_have_no_mean(tmp_path: Path) -> None:
     assert "answers all of two or more data sets" in " ".join(said.split())
 
 
-def test_harmonic_means_by_hand(report: fb.Report) -> None:
+def test_harmonic_means_by_hand(report):
     """Half-widths to first order: those of accuracies moved by a little, and put together."""
     named = {(r.about, r.method, r.versus): r for r in report.harmonic_means}
     row = named["new images", "a", None]
@@ -259,7 +253,7 @@ def test_harmonic_means_by_hand(report: fb.Report) -> None:
     assert row.halfwidth == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_difference_of_harmonic_means_from_the_tasks(tmp_path: Path) -> None:
+def test_a_difference_of_harmonic_means_from_the_tasks(tmp_path):
     """The open interval of tasks whose accuracies are weighed by the two derivatives."""
     tables = {
         method: [answers(method, dataset, TASK_SET, skill) for dataset in DATASETS]
@@ -282,7 +276,7 @@ def test_a_difference_of_harmonic_means_from_the_tasks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("against", [(), ("b",)])
-def test_tables_of_papers_have_them(report: fb.Report, against: tuple[str, ...]) -> None:
+def test_tables_of_papers_have_them(report, against):
     made = fb.table(report, methods=("a",), against=against, means=True)
     cell = made.to_arrow().to_pylist()[-1]
     row = _row(report, "new images", "a", *against)

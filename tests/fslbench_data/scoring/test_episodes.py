@@ -1,8 +1,5 @@
 """Tasks that differ in their numbers of classes, shots and queries: of logs, and of releases."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -27,7 +24,7 @@ from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.scoring.sql import connect
 from fslbench_data.tasks.episodes import LEAST_WAYS, MOST_SUPPORT
 
@@ -35,7 +32,7 @@ CLASSES, IMAGES, LOGGED = 14, 40, 300
 OF_CLASS = dict.fromkeys([f"c{c:02}" for c in range(CLASSES)], IMAGES)
 
 
-def _log(methods: tuple[str, ...] = ("one", "two"), seed: int = 0) -> list[dict[str, Any]]:
+def _log(methods=("one", "two"), seed=0):
     """Rows of episodes of 5 to 10 ways, 1 to 6 shots a class and 4 to 8 queries."""
     rng = np.random.default_rng(seed)
     ease = rng.normal(size=(len(methods), CLASSES, IMAGES)) / 2
@@ -56,21 +53,21 @@ def _log(methods: tuple[str, ...] = ("one", "two"), seed: int = 0) -> list[dict[
     return rows
 
 
-def _ids(classes: np.ndarray, images: list[np.ndarray]) -> list[list[str]]:
+def _ids(classes, images):
     return [[f"c{c:02}/{i:02}" for i in own] for c, own in zip(classes, images, strict=True)]
 
 
 @pytest.fixture(scope="module")
-def log() -> list[dict[str, Any]]:
+def log():
     return _log()
 
 
 @pytest.fixture(scope="module")
-def report(log: list[dict[str, Any]]) -> fb.Report:
+def report(log):
     return fb.interval(log, class_sizes=OF_CLASS)
 
 
-def test_each_has_intervals_for_images_and_classes(report: fb.Report) -> None:
+def test_each_has_intervals_for_images_and_classes(report):
     (task_set,) = report.sets
     assert task_set.scored.task_set == "episodes-10w6s8q"
     for score in task_set.scores:
@@ -84,7 +81,7 @@ def test_each_has_intervals_for_images_and_classes(report: fb.Report) -> None:
 
 
 @pytest.mark.slow
-def test_every_command_takes_them(log, report, tmp_path) -> None:
+def test_every_command_takes_them(log, report, tmp_path):
     columns = {name: [row[name] for row in log] for name in log[0]}
     path = write_columns(tmp_path / "log.jsonl", columns)
     own = fb.open_log(path, class_sizes=OF_CLASS)
@@ -100,7 +97,7 @@ def test_every_command_takes_them(log, report, tmp_path) -> None:
     assert "differ in their numbers" in found.stderr
 
 
-def test_it_is_the_sum_over_pairs_of_tasks() -> None:
+def test_it_is_the_sum_over_pairs_of_tasks():
     """Against the module's formula, written out."""
     rng = np.random.default_rng(2)
     sizes = np.array([6, 9, 7, 12, 8])
@@ -148,7 +145,7 @@ def test_it_is_the_sum_over_pairs_of_tasks() -> None:
     assert Influences(design, y).variance("classes")[0] == pytest.approx(expected, rel=1e-10)
 
 
-def test_tasks_of_one_shape_have_nearly_the_errors_of_the_usual_formula() -> None:
+def test_tasks_of_one_shape_have_nearly_the_errors_of_the_usual_formula():
     rng, owner = np.random.default_rng(1), np.repeat(np.arange(20), 60)
     ids = np.array([rng.permutation(20)[:5] for _ in range(600)])
     images = (
@@ -171,7 +168,7 @@ def test_tasks_of_one_shape_have_nearly_the_errors_of_the_usual_formula() -> Non
     assert "images are in 0.15 tasks on average" in large.bounded["images"]
 
 
-def test_few_tasks_with_a_class_give_a_bound() -> None:
+def test_few_tasks_with_a_class_give_a_bound():
     ids = np.array([[0, 1, -1], [0, 1, 2], [1, 0, -1]])
     images = np.full((3, 3, 2), -1)
     for b, k in np.argwhere(ids >= 0):
@@ -199,14 +196,14 @@ def test_few_tasks_with_a_class_give_a_bound() -> None:
         (lambda row: row["class_ids"].append("c99"), "class_ids"),
     ],
 )
-def test_what_is_wrong_with_a_task(change: Any, said: str) -> None:
+def test_what_is_wrong_with_a_task(change, said):
     log = _log(("one",))
     change(log[3])
     with pytest.raises(errors.SchemaError, match=rf"{said}(.|\n)*data row 4"):
         fb.interval(log, class_sizes=OF_CLASS)
 
 
-def test_what_is_wrong_with_tasks_of_different_numbers(log: list[dict[str, Any]]) -> None:
+def test_what_is_wrong_with_tasks_of_different_numbers(log):
     uneven = [row for row in log if "c00" in row["class_ids"] or row["task"] % 4]
     groups = {f"{c}/{i:02}": f"{c}/{i // 2}" for c in OF_CLASS for i in range(IMAGES)}
     for rows, more, said in (
@@ -217,7 +214,7 @@ def test_what_is_wrong_with_tasks_of_different_numbers(log: list[dict[str, Any]]
             fb.interval(rows, **more)
 
 
-def test_of_inductive_methods_it_counts_which_queries_were_right(log, report) -> None:
+def test_of_inductive_methods_it_counts_which_queries_were_right(log, report):
     told = fb.interval(log, class_sizes=OF_CLASS, inductive=True)
     for known, whole in zip(told.scores, report.scores, strict=True):
         assert (known.by_queries, whole.by_queries) == (True, False)
@@ -233,7 +230,7 @@ OWNER = np.repeat(range(8), SIZES)
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def release(tmp_path_factory):
     writer = ReleaseWriter(folder := tmp_path_factory.mktemp("episodes") / "r", "r", "1.0.0", "R.")
     about = About("A", "https://example.org", "CC0", "@misc{x}", redistribution="features")
     writer.add_dataset("toy", about, list("abcdefgh"), SIZES)
@@ -249,19 +246,19 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     return load_release(folder)
 
 
-def _nearest(support: Any, query: Any, rng: Any) -> Any:
+def _nearest(support, query, rng):
     means = np.stack([own.mean(axis=0) for own in support])
     return ((query[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
 
 
 @pytest.fixture(scope="module")
-def answers(release: Release) -> fb.Submission:
+def answers(release):
     found = fb.evaluate(_nearest, release, features="net", name="mine", trained=False)
     assert found.methods["mine"].inductive
     return found
 
 
-def test_the_published_rule() -> None:
+def test_the_published_rule():
     sizes = [3, 30, 200, 8, 60, 12, 25]
     name = TaskSetName.parse("episodes-7w100s10q")
     table, _ = draw_task_set("d", name, sizes, seed=5, tasks=300)
@@ -288,7 +285,7 @@ def test_the_published_rule() -> None:
 
 
 @pytest.mark.slow
-def test_every_image_is_as_likely(release: Release) -> None:
+def test_every_image_is_as_likely(release):
     shown = np.zeros(sum(SIZES))
     for task in release.task_set("toy", str(NAME)):
         for place, own in enumerate(task.support):
@@ -301,7 +298,7 @@ def test_every_image_is_as_likely(release: Release) -> None:
     assert release.load_dataset(f"tasks-{NAME}", "toy").num_rows == TASKS
 
 
-def test_a_release_and_a_log_give_the_same(release: Release, answers: fb.Submission) -> None:
+def test_a_release_and_a_log_give_the_same(release, answers):
     other = fb.evaluate(
         lambda support, query, rng: _nearest([own[:1] for own in support], query, rng),
         release, features="net", name="first shots", trained=False,
@@ -336,7 +333,7 @@ def test_a_release_and_a_log_give_the_same(release: Release, answers: fb.Submiss
             assert interval.halfwidth == pytest.approx(of_log.halfwidth, abs=1e-10)
 
 
-def test_runs_are_means_of_accuracies(release: Release, answers: fb.Submission) -> None:
+def test_runs_are_means_of_accuracies(release, answers):
     runs = [in_run(answers, str(i)) for i in range(2)]
     (score, *_), (one, *_) = (fb.score(some, release).sets[0].scores for some in (runs, answers))
     assert score.runs == 2
@@ -344,7 +341,7 @@ def test_runs_are_means_of_accuracies(release: Release, answers: fb.Submission) 
     assert score.run_means == pytest.approx({"0": one.accuracy.mean, "1": one.accuracy.mean})
 
 
-def test_a_leaderboard_of_episodes_says_what_a_score_says(release, answers, tmp_path) -> None:
+def test_a_leaderboard_of_episodes_says_what_a_score_says(release, answers, tmp_path):
     """Their accuracies are no whole numbers; nobody of other accuracies is a copy."""
     repository = Repository(tmp_path)
     repository.add(answers)
@@ -369,7 +366,7 @@ def test_a_leaderboard_of_episodes_says_what_a_score_says(release, answers, tmp_
         assert behind.halfwidth == pytest.approx(apart.halfwidth, abs=1e-10)
 
 
-def test_accuracies_of_episodes_are_imported(release, answers, tmp_path) -> None:
+def test_accuracies_of_episodes_are_imported(release, answers, tmp_path):
     """Each is a multiple of one in its own task's queries."""
     right, asked = (np.array(answers.table[name]) for name in ("n_correct", "n_query"))
     np.save(tmp_path / "mine.npy", right / asked)
@@ -406,7 +403,7 @@ def test_accuracies_of_episodes_are_imported(release, answers, tmp_path) -> None
         (lambda row, _: row.update(task_id=4), errors.FSLBenchError),
     ],
 )
-def test_hostile_rows_are_refused(release, answers, change, kind) -> None:
+def test_hostile_rows_are_refused(release, answers, change, kind):
     rows = answers.table.to_pylist()
     change(*rows[3:5])
     table = pa.Table.from_pylist(rows, answers.table.schema)
@@ -414,7 +411,7 @@ def test_hostile_rows_are_refused(release, answers, change, kind) -> None:
         fb.score(replace(answers, table=table), release)
 
 
-def test_what_cannot_be_drawn_or_run(release: Release) -> None:
+def test_what_cannot_be_drawn_or_run(release):
     for name, sizes, said in (
         ("episodes-9w10s3q", SIZES, "up to 9 of 8"),
         ("episodes-4w10s3q", SIZES, "up to 4"),
@@ -433,7 +430,7 @@ def test_what_cannot_be_drawn_or_run(release: Release) -> None:
 
 
 @pytest.mark.slow
-def test_every_command(release: Release, answers: fb.Submission, tmp_path: Path) -> None:
+def test_every_command(release, answers, tmp_path):
     answers.write(path := tmp_path / "mine.parquet")
     for arguments, said in (
         (["validate", path], "predictions and class_correct checked"),
@@ -449,7 +446,7 @@ def test_every_command(release: Release, answers: fb.Submission, tmp_path: Path)
         assert said in result.output
 
 
-def test_sql_takes_tasks_of_different_sizes_as_the_scores_do(release, answers) -> None:
+def test_sql_takes_tasks_of_different_sizes_as_the_scores_do(release, answers):
     connection = connect(release, answers)
     scores = connection.execute(
         "SELECT a.mean - s.mean FROM accuracies AS a JOIN scores AS s "
@@ -473,7 +470,7 @@ def test_sql_takes_tasks_of_different_sizes_as_the_scores_do(release, answers) -
     assert found == [("abcdefgh"[c], pytest.approx(100 * right[c] / asked[c])) for c in range(8)]
 
 
-def test_sql_of_logs_without_counts_of_queries() -> None:
+def test_sql_of_logs_without_counts_of_queries():
     """Their views are empty in place of an error; of episodes with `correct` they are there."""
     rng = np.random.default_rng(0)
     rows = []

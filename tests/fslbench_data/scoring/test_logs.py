@@ -3,7 +3,6 @@
 import json
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import own_logs
@@ -34,7 +33,7 @@ SIZES = {str(c): 60 for c in range(15)}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with a log of three methods on 300 tasks, and the sizes of its classes."""
     folder = tmp_path_factory.mktemp("log")
     write_columns(folder / "log.jsonl", own_logs.with_roles(own_logs.log(tasks=300)))
@@ -43,11 +42,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def report(folder: Path) -> fb.Report:
+def report(folder):
     return fb.interval(folder / "log.jsonl", class_sizes=folder / "sizes.json")
 
 
-def _run(folder: Path, *words: str, code: int = 0) -> str:
+def _run(folder, *words, code=0):
     words = tuple(word.replace("LOG", str(folder / "log.jsonl")) for word in words)
     sizes = "--class-sizes", folder / "sizes.json"
     result = invoke(*words, *(() if words[0] == "cite" else sizes))
@@ -56,11 +55,11 @@ def _run(folder: Path, *words: str, code: int = 0) -> str:
 
 
 @pytest.mark.parametrize("more", [(), ("--details",), ("--format", "csv"), ("--format", "json")])
-def test_score_and_interval_say_the_same(folder: Path, more: tuple[str, ...]) -> None:
+def test_score_and_interval_say_the_same(folder, more):
     assert _run(folder, "score", "LOG", *more) == _run(folder, "interval", "LOG", *more)
 
 
-def test_rows_and_columns_are_taken_as_files_are(folder: Path) -> None:
+def test_rows_and_columns_are_taken_as_files_are(folder):
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     expected = [*fb.interval(rows).scores]
@@ -69,7 +68,7 @@ def test_rows_and_columns_are_taken_as_files_are(folder: Path) -> None:
         assert fb.table(log).csv() == fb.table(fb.open_log(folder / "log.jsonl")).csv()
 
 
-def test_tables_figures_and_pages(folder: Path, report: fb.Report, tmp_path: Path) -> None:
+def test_tables_figures_and_pages(folder, report, tmp_path):
     text = _run(folder, "table", "LOG", "--format", "markdown")
     for score in report.scores:
         assert f"{score.accuracy.mean:.2f} ± {score.intervals['images'].halfwidth:.2f}" in text
@@ -86,7 +85,7 @@ def test_tables_figures_and_pages(folder: Path, report: fb.Report, tmp_path: Pat
 
 
 @pytest.mark.parametrize("runs", [False, True])
-def test_results_and_tasks_of_sql_have_the_same_numbers(runs: bool) -> None:
+def test_results_and_tasks_of_sql_have_the_same_numbers(runs):
     """Every result joins the task whose images the log gives it: of two sets, or of runs."""
     parts = [own_logs.log(methods={"a": 0.0}, tasks=40, images=20, seed=seed) for seed in range(2)]
     if not runs:
@@ -111,7 +110,7 @@ def test_results_and_tasks_of_sql_have_the_same_numbers(runs: bool) -> None:
         assert (row["method"], row["n_correct"], (*map(str, row["class_ids"]),), images) in found
 
 
-def test_validate_takes_a_log_in_python_as_the_command_does(folder: Path) -> None:
+def test_validate_takes_a_log_in_python_as_the_command_does(folder):
     log = folder / "log.jsonl"
     opened = fb.open_log(log)
     assert "weak on log/own-5w5s5q: 300 tasks" in _run(folder, "validate", "LOG")
@@ -123,7 +122,7 @@ def test_validate_takes_a_log_in_python_as_the_command_does(folder: Path) -> Non
         fb.validate(rows[1:])
 
 
-def test_tables_and_figures_say_which_half_widths_are_bounds(folder: Path) -> None:
+def test_tables_and_figures_say_which_half_widths_are_bounds(folder):
     """As score does; not where intervals are no bounds."""
     few = fb.open_log(own_logs.log(tasks=40, images=800), class_sizes=dict.fromkeys(SIZES, 800))
     bound = "± is at most so much, by a bound,"
@@ -136,7 +135,7 @@ def test_tables_and_figures_say_which_half_widths_are_bounds(folder: Path) -> No
     assert bound not in fb.table(folder / "log.jsonl").markdown()
 
 
-def test_plan(folder: Path, report: fb.Report) -> None:
+def test_plan(folder, report):
     """The pilot's own 300 tasks have the width that is found; more of them have narrower ones."""
     text = _run(folder, "plan", "--pilot", "LOG::weak", "--tasks", "300,3000", "--format", "json")
     (planned,) = json.loads(text)["datasets"]
@@ -148,7 +147,7 @@ def test_plan(folder: Path, report: fb.Report) -> None:
     assert "weak minus strong" in _run(folder, *words)
 
 
-def test_compare(folder: Path) -> None:
+def test_compare(folder):
     worse = "compare", "LOG::weak", "LOG::strong"
     assert "-10.04" in _run(folder, *worse)
     _run(folder, *worse, "--fail-if-worse", code=1)
@@ -162,7 +161,7 @@ def test_compare(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_compare_two_logs_of_a_method_each(folder: Path, tmp_path: Path, ending: str) -> None:
+def test_compare_two_logs_of_a_method_each(folder, tmp_path, ending):
     rows = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     weak, strong = (str(tmp_path / f"{name}.{ending}") for name in ("weak", "strong"))
     for path in (weak, strong):
@@ -176,7 +175,7 @@ def test_compare_two_logs_of_a_method_each(folder: Path, tmp_path: Path, ending:
     assert "fix: name another log besides" in refused
 
 
-def test_a_log_stands_alone(folder: Path, root: Path, tmp_path: Path) -> None:
+def test_a_log_stands_alone(folder, root, tmp_path):
     log, results = folder / "log.jsonl", root / "examples/my_results.parquet"
     with pytest.raises(SubmissionError, match="a log of one's own tasks stands beside other"):
         fb.score([log, results])
@@ -187,7 +186,7 @@ def test_a_log_stands_alone(folder: Path, root: Path, tmp_path: Path) -> None:
     assert "a log is no submission: score, compare, table" in " ".join(refused.split())
 
 
-def test_what_is_a_log(folder: Path, root: Path, tmp_path: Path) -> None:
+def test_what_is_a_log(folder, root, tmp_path):
     log = own_logs.log(tasks=20)
     write_columns(tmp_path / "log.parquet", log)
     (tmp_path / "log.csv").write_text('method,task,"class_ids",image_ids\n')
@@ -202,13 +201,13 @@ def test_what_is_a_log(folder: Path, root: Path, tmp_path: Path) -> None:
         assert not is_log(tmp_path / name), name
 
 
-def _accuracies(log: own_logs.Columns) -> own_logs.Columns:
+def _accuracies(log):
     shares = {"accuracy": [n / 25 for n in log["n_correct"]]}
     return {k: v for k, v in log.items() if k not in ("n_correct", "n_query")} | shares
 
 
 @pytest.mark.parametrize("change", [_accuracies, lambda log: _accuracies(own_logs.with_roles(log))])
-def test_accuracies_give_what_their_counts_give(change: Any) -> None:
+def test_accuracies_give_what_their_counts_give(change):
     """The difference of a method and one that is a query better everywhere is constant in both."""
     rows = own_logs.rows(own_logs.log(tasks=300))
     twin = [{**r, "method": "twin"} for r in rows if r["method"] == "weak"]
@@ -229,7 +228,7 @@ def test_accuracies_give_what_their_counts_give(change: Any) -> None:
     assert again == pytest.approx(usual, rel=1e-9)
 
 
-def test_tasks_of_more_classes_and_images_than_a_release_has() -> None:
+def test_tasks_of_more_classes_and_images_than_a_release_has():
     log = own_logs.log(classes=160, images=300, way=150, per_class=250, tasks=12, methods={"m": 0})
     log["n_query"] = [36_000] * 12
     log["n_correct"] = [1440 * n for n in log["n_correct"]]
@@ -241,22 +240,22 @@ def test_tasks_of_more_classes_and_images_than_a_release_has() -> None:
         assert connection.execute("SELECT count(*) FROM results").fetchall() == [(12,)]
 
 
-def _of_shots(shots: int, tasks: int = 120, **how: Any) -> list[dict[str, Any]]:
+def _of_shots(shots, tasks=120, **how):
     """Rows of tasks of 5 ways with 5 queries of a class, whose names are the same for all shots."""
     columns = own_logs.log(per_class=shots + 5, tasks=tasks, **how)
     return own_logs.rows(own_logs.with_roles(columns, shots))
 
 
-def _write(path: Path, rows: list[dict[str, Any]]) -> str:
+def _write(path, rows):
     return str(write_columns(path, {name: [row[name] for row in rows] for name in rows[0]}))
 
 
-def _told(log: Any) -> Any:
+def _told(log):
     """The log with lists of as many right queries as each task has."""
     return [row | {"correct": [int(i < row["n_correct"]) for i in range(25)]} for row in log]
 
 
-def _unequal(log: Any) -> Any:
+def _unequal(log):
     """The log with accuracies that are no whole number of queries, as worst-class ones are."""
     for number, row in enumerate(log):
         row["accuracy"] = (row.pop("n_correct") + 0.013 * (number % 7)) / (row.pop("n_query") + 1)
@@ -265,7 +264,7 @@ def _unequal(log: Any) -> Any:
 
 @pytest.mark.parametrize("change", [list, _told, _unequal])
 @pytest.mark.parametrize("files", [False, True])
-def test_each_has_the_numbers_that_it_has_alone(change, files, tmp_path) -> None:
+def test_each_has_the_numbers_that_it_has_alone(change, files, tmp_path):
     rows = {shots: change(_of_shots(shots)) for shots in (5, 1)}
     paths = [_write(tmp_path / f"{shots}.jsonl", of) for shots, of in rows.items()]
     how = {"class_sizes": SIZES, "inductive": True if change is _told else None}
@@ -282,7 +281,7 @@ def test_each_has_the_numbers_that_it_has_alone(change, files, tmp_path) -> None
     assert change is not _told or all(score.by_queries for score in both.scores)
 
 
-def test_a_table_has_a_column_for_each(tmp_path: Path) -> None:
+def test_a_table_has_a_column_for_each(tmp_path):
     paths = [_write(tmp_path / f"{shots}.jsonl", _of_shots(shots)) for shots in (1, 5)]
     (tmp_path / "sizes.json").write_text(json.dumps({str(c): 60 for c in range(15)}))
     given = ["table", *paths, "--class-sizes", str(tmp_path / "sizes.json"), "--format", "latex"]
@@ -292,7 +291,7 @@ def test_a_table_has_a_column_for_each(tmp_path: Path) -> None:
     assert printed("cite", *paths).startswith("@misc{fslbench")
 
 
-def test_runs_in_another_column_than_run() -> None:
+def test_runs_in_another_column_than_run():
     """Where the tasks of all shots have the same names, too."""
     rows = [
         row | {"seed": seed, "n_correct": max(0, row["n_correct"] - (seed + number) % 3)}
@@ -306,7 +305,7 @@ def test_runs_in_another_column_than_run() -> None:
     assert "have one mean (copies?)" not in str(by_seed)
 
 
-def test_copies_of_one_run_are_told() -> None:
+def test_copies_of_one_run_are_told():
     """In the log's own text, and in the summary of a submission."""
     rows = [row | {"run": run} for run in "ab" for row in _of_shots(5)]
     of_log = fb.interval(rows, class_sizes=SIZES)
@@ -317,7 +316,7 @@ def test_copies_of_one_run_are_told() -> None:
 
 
 @pytest.mark.parametrize("shots", [{1: 120, 5: 19}, dict.fromkeys(range(1, 6), 30)])
-def test_few_tasks_or_many_numbers_of_shots_stay_together(shots: dict[int, int]) -> None:
+def test_few_tasks_or_many_numbers_of_shots_stay_together(shots):
     rows = [
         {**row, "task": f"{number}-{row['task']}"}
         for number, tasks in shots.items()
@@ -330,7 +329,7 @@ def test_few_tasks_or_many_numbers_of_shots_stay_together(shots: dict[int, int])
 
 @pytest.mark.parametrize("second", ["b.parquet", "b.jsonl"])
 @pytest.mark.parametrize("first", ["a.parquet", "a.jsonl"])
-def test_logs_of_two_kinds_of_files_are_joined(tmp_path: Path, first: str, second: str) -> None:
+def test_logs_of_two_kinds_of_files_are_joined(tmp_path, first, second):
     alone = [row for row in _of_shots(5) if row["method"] != "strong too"]
     files = [
         _write(tmp_path / name, [row for row in alone if row["method"] == method])
@@ -340,7 +339,7 @@ def test_logs_of_two_kinds_of_files_are_joined(tmp_path: Path, first: str, secon
     assert [*joined.scores] == [*fb.interval(alone, class_sizes=SIZES).scores]
 
 
-def test_logs_that_cannot_be_joined() -> None:
+def test_logs_that_cannot_be_joined():
     one = pa.Table.from_pylist(_of_shots(1))
     texts = pa.Table.from_pylist([{**row, "class_ids": [*"abcde"]} for row in _of_shots(5)])
     numbers = pa.Table.from_pylist([{**row, "method": 1} for row in _of_shots(1)])
@@ -357,7 +356,7 @@ def test_logs_that_cannot_be_joined() -> None:
             fb.interval([first, second], class_sizes=None if first is draws else SIZES)
 
 
-def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole() -> None:
+def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole():
     rows = [{**row, "run": run} for run in range(2) for row in _told(_of_shots(5, seed=run))]
     with pytest.warns(FSLBenchWarning, match="changes nothing where training runs have tasks of"):
         report = fb.interval(rows, class_sizes=SIZES, inductive=True)
@@ -369,13 +368,13 @@ def test_runs_with_tasks_of_their_own_say_why_tasks_are_taken_as_a_whole() -> No
     assert "the column correct" not in said
 
 
-def test_groups_with_two_images_in_a_task_are_told() -> None:
+def test_groups_with_two_images_in_a_task_are_told():
     groups = {1000 * c + i: f"{c}-{i // 2}" for c in range(15) for i in range(60)}
     with pytest.warns(FSLBenchWarning, match="a task shows several images of a group"):
         fb.interval(_told(_of_shots(5)), groups=groups, inductive=True)
 
 
-def test_a_plan_is_for_the_shots_that_are_asked_for() -> None:
+def test_a_plan_is_for_the_shots_that_are_asked_for():
     """Of those that the method has; the others are named."""
     of_weak = [row for row in _of_shots(5) if row["method"] == "weak"]
     log = fb.open_log([*_of_shots(1), *of_weak], class_sizes=SIZES)
@@ -389,7 +388,7 @@ def test_a_plan_is_for_the_shots_that_are_asked_for() -> None:
         fb.plan(log, method="strong", shot=5)
 
 
-def test_a_plan_of_a_log_is_told_no_other_tasks(tmp_path: Path) -> None:
+def test_a_plan_of_a_log_is_told_no_other_tasks(tmp_path):
     """They did nothing, in silence."""
     path = _write(tmp_path / "log.parquet", _of_shots(5))
     for option, said in (
@@ -412,7 +411,7 @@ LOGS = {
 """The same names of methods, tasks, classes and images in both."""
 
 
-def _named(logs: dict[str, own_logs.Columns], names: dict[str, Any] | None = None) -> Any:
+def _named(logs, names=None):
     """Join logs in one, in the column `dataset`, perhaps under other names."""
     parts = [
         {**log, "dataset": [(names or {}).get(name, name)] * len(log["method"])}
@@ -421,18 +420,18 @@ def _named(logs: dict[str, own_logs.Columns], names: dict[str, Any] | None = Non
     return joined(parts)
 
 
-def _rows(report: fb.Report) -> list[dict[str, Any]]:
+def _rows(report):
     """Scores and comparisons without the names of data sets."""
     every = report.scores.to_arrow().to_pylist() + report.comparisons.to_arrow().to_pylist()
     return [{name: value for name, value in row.items() if name != "dataset"} for row in every]
 
 
 @pytest.fixture(scope="module")
-def both() -> fb.Report:
+def both():
     return fb.score(fb.open_log(_named(LOGS), class_sizes=OF_SETS))
 
 
-def test_each_is_scored_as_if_alone(both: fb.Report) -> None:
+def test_each_is_scored_as_if_alone(both):
     alone = [fb.interval(log, class_sizes=OF_SETS[name]) for name, log in LOGS.items()]
     for number, (name, one) in enumerate(zip(LOGS, alone, strict=True)):
         (own,) = (each for each in both.sets if each.scored.dataset == name)
@@ -449,7 +448,7 @@ def test_each_is_scored_as_if_alone(both: fb.Report) -> None:
         assert _rows(of_one) == _rows(one)
 
 
-def test_what_every_output_says(both: fb.Report) -> None:
+def test_what_every_output_says(both):
     content = both.to_dict()
     classes = {name: facts["classes"] for name, facts in content["logs"].items()}
     assert classes == {"birds": 15, "planes": 12}
@@ -468,11 +467,11 @@ OF_CLASS = [(name, *own) for name, sizes in OF_SETS.items() for own in sizes.ite
 """Data sets, classes and their numbers of images."""
 
 
-def _table(rows: list[Any]) -> pl.DataFrame:
+def _table(rows):
     return pl.DataFrame(rows, ["dataset", "class", "n_images"], orient="row")
 
 
-def test_forms_of_sizes_of_classes(both: fb.Report, tmp_path: Path) -> None:
+def test_forms_of_sizes_of_classes(both, tmp_path):
     (json_file := tmp_path / "sizes.json").write_text(json.dumps(OF_SETS))
     _table(OF_CLASS).write_csv(csv_file := tmp_path / "sizes.csv")
     number = {"birds": 1, "planes": 2}
@@ -492,12 +491,12 @@ def test_forms_of_sizes_of_classes(both: fb.Report, tmp_path: Path) -> None:
         (OF_SETS["birds"], "class sizes has no data set"),
     ],
 )
-def test_sizes_of_classes_are_of_one_data_set(given: Any, said: str) -> None:
+def test_sizes_of_classes_are_of_one_data_set(given, said):
     with pytest.raises(SchemaError, match=said):
         fb.open_log(_named(LOGS), class_sizes=given)
 
 
-def test_groups_and_superclasses_by_data_set() -> None:
+def test_groups_and_superclasses_by_data_set():
     above = {name: {c: f"{int(c) // 3}" for c in sizes} for name, sizes in OF_SETS.items()}
     images = {name: np.unique(log["image_ids"]).tolist() for name, log in LOGS.items()}
     groups = {name: {str(i): str(i - i % 2) for i in own} for name, own in images.items()}
@@ -534,13 +533,13 @@ _FEW = {"birds": OF_SETS["birds"], "planes": {"0": 40}}
         (_named(LOGS, {"birds": 1}), {}, SchemaError, "column 'dataset' holds"),
     ],
 )
-def test_errors_name_the_data_set_and_the_rows_of_the_file(log, more, error, said) -> None:
+def test_errors_name_the_data_set_and_the_rows_of_the_file(log, more, error, said):
     """Where values are of several kinds it is refused: data sets are not mixed."""
     with pytest.raises(error, match=said):
         fb.open_log(log, **more)
 
 
-def _planes(images: int, queries: int) -> own_logs.Columns:
+def _planes(images, queries):
     """The log of planes with other numbers of images a class and queries a task."""
     log = LOGS["planes"]
     few = [[own[:images] for own in ids] for ids in log["image_ids"]]
@@ -548,7 +547,7 @@ def _planes(images: int, queries: int) -> own_logs.Columns:
     return log | {"image_ids": few, "n_correct": right, "n_query": [queries] * len(right)}
 
 
-def test_numbers_of_queries_may_differ_between_data_sets() -> None:
+def test_numbers_of_queries_may_differ_between_data_sets():
     """Their counts stay counts: shares of other numbers are not taken for accuracies."""
     few = _planes(10, 45)
     found = fb.open_log(_named({"birds": LOGS["birds"], "planes": few}))
@@ -557,7 +556,7 @@ def test_numbers_of_queries_may_differ_between_data_sets() -> None:
     assert _rows(fb.score(found))[-1] == _rows(fb.score(fb.open_log(few)))[-1]
 
 
-def _draws(classes: int, seed: int) -> list[dict[str, Any]]:
+def _draws(classes, seed):
     rng, made, skills = np.random.default_rng(seed), [], {"adapter": 1.4, "prompt": 0.6}
     for method, draw, image in product(skills, range(3), range(20 * classes)):
         scores = rng.normal(size=classes)
@@ -567,7 +566,7 @@ def _draws(classes: int, seed: int) -> list[dict[str, Any]]:
     return made
 
 
-def test_all_classes_at_once() -> None:
+def test_all_classes_at_once():
     """Means are over data sets with other numbers of classes, too."""
     logs = {"base": _draws(6, 0), "new": _draws(5, 1)}
     rows = [{"dataset": name, **row} for name, log in logs.items() for row in log]
@@ -593,14 +592,14 @@ def test_all_classes_at_once() -> None:
             fb.all_ways(bad)
 
 
-def test_the_column_is_read_as_an_index_of_pandas(both: fb.Report, tmp_path: Path) -> None:
+def test_the_column_is_read_as_an_index_of_pandas(both, tmp_path):
     frame = pd.DataFrame(_named(LOGS)).set_index("dataset", append=True)
     frame.to_parquet(tmp_path / "log.parquet")
     for log in (frame, tmp_path / "log.parquet"):
         assert _rows(fb.score(fb.open_log(log, class_sizes=OF_SETS))) == _rows(both)
 
 
-def test_a_seed_is_a_run_where_it_tells_tasks_apart() -> None:
+def test_a_seed_is_a_run_where_it_tells_tasks_apart():
     """Not because of another data set, where it does."""
     columns = own_logs.log(tasks=90)
     plain = {**columns, "seed": [task % 5 for task in columns["task"]]}
@@ -612,7 +611,7 @@ def test_a_seed_is_a_run_where_it_tells_tasks_apart() -> None:
     assert _rows(fb.score(fb.open_log(log), datasets="birds")) == _rows(fb.interval(plain))
 
 
-def test_means_are_of_the_methods_that_answer_every_data_set() -> None:
+def test_means_are_of_the_methods_that_answer_every_data_set():
     """On birds one method answers tasks of its own."""
     other = own_logs.log(methods={"alone": 0.0}, tasks=200, seed=5)
     logs = {name: log | {"task": [*map(str, log["task"])]} for name, log in LOGS.items()}
@@ -625,7 +624,7 @@ def test_means_are_of_the_methods_that_answer_every_data_set() -> None:
     assert {mean.datasets for mean in report.dataset_means} == {("birds", "planes")}
 
 
-def test_a_plan_is_of_one_protocol() -> None:
+def test_a_plan_is_of_one_protocol():
     logs = {"birds": LOGS["birds"], "planes": _planes(9, 20)}
     opened = fb.open_log(own_logs.with_roles(_named(logs)))
     found = fb.plan(opened, method="weak", datasets="planes")
@@ -634,7 +633,7 @@ def test_a_plan_is_of_one_protocol() -> None:
     assert first.left_out == ("planes/own-5w5s4q: planned with --dataset planes --shots 5",)
 
 
-def test_means_of_runs_with_tasks_of_their_own_by_hand() -> None:
+def test_means_of_runs_with_tasks_of_their_own_by_hand():
     """Runs of a pair answer the same tasks, whose noise counts once."""
     logs, two = {"x": [], "y": []}, {"a": 0.0, "b": 0.05}
     for first, parts in zip((0, 9), logs.values(), strict=True):
@@ -658,7 +657,7 @@ def test_means_of_runs_with_tasks_of_their_own_by_hand() -> None:
     assert mean.halfwidth == pytest.approx(np.sqrt(max(square, t**2 * v)), rel=1e-6)
 
 
-def test_episodes_of_other_sizes_have_a_mean() -> None:
+def test_episodes_of_other_sizes_have_a_mean():
     """As those of Meta-Dataset have, whose largest ways and shots differ between data sets."""
     rows, rng = [], np.random.default_rng(0)
     for dataset, most in (("birds", 6), ("planes", 5)):

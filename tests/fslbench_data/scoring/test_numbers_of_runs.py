@@ -21,14 +21,10 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import DoubledTaskError, TooLargeError
-from fslbench_data.release.release import Release
 from fslbench_data.render.figures import rows
-from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.sql import connect
-from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.validate import validate
 
 Array = NDArray[np.int64]
@@ -38,19 +34,19 @@ QUERIES = 4
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def release(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "release"
     return toy_release(folder, {DATASET: [12, 18, 15, 21, 9, 15]}, {"open": None})
 
 
 @pytest.fixture(scope="module")
-def info(release: Release) -> TaskSetInfo:
+def info(release):
     found = release.task_set_info(DATASET, TASK_SET)
     assert found.n_tasks >= 7
     return found
 
 
-def _submission(info: TaskSetInfo, methods: dict[str, Array]) -> Submission:
+def _submission(info, methods):
     """Methods by name: correct queries (runs, tasks)."""
     parts, bindings = [], {}
     for name, counts in methods.items():
@@ -80,24 +76,24 @@ class Exact:
     terms: tuple[tuple[float, int], ...] = ()
 
     @property
-    def mean(self) -> Fraction:
+    def mean(self):
         return mean(self.values)
 
     @property
-    def variance(self) -> Fraction:
+    def variance(self):
         return variance(self.values)
 
     @property
-    def constant(self) -> bool:
+    def constant(self):
         return len({*self.values}) == 1
 
     @property
-    def halfwidth(self) -> float:
+    def halfwidth(self):
         """In percentage points, at 95 %."""
         n = len(self.values)
         return self.with_runs(100 * float(stats.t.isf(0.025, n - 1)) * sqrt(self.variance / n))
 
-    def with_runs(self, halfwidth: float) -> float:
+    def with_runs(self, halfwidth):
         """Widen a half-width by that of the runs, with Satterthwaite's degrees of freedom."""
         square = sum(v**2 / degrees for v, degrees in self.terms)
         if not square:
@@ -107,7 +103,7 @@ class Exact:
         return sqrt(halfwidth**2 + float(stats.t.isf(0.025, min(v**2 / square, most))) ** 2 * v)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self):
         if self.constant and self.mean == 0:
             return Verdict.IDENTICAL
         if abs(100 * self.mean) > self.halfwidth:  # of a constant, too: there are seven tasks
@@ -115,7 +111,7 @@ class Exact:
         return Verdict.NOT_ESTIMABLE if self.constant else Verdict.INCONCLUSIVE
 
 
-def _exact(counts: Array, n_query: int) -> Exact:
+def _exact(counts, n_query):
     runs = counts.shape[0]
     values = tuple(Fraction(int(x), runs * n_query) for x in counts.sum(axis=0))
     if runs == 1:
@@ -126,12 +122,12 @@ def _exact(counts: Array, n_query: int) -> Exact:
     return Exact(values, ((float(means.var(ddof=1)) / runs, runs - 1),))
 
 
-def _minus(a: Exact, b: Exact) -> Exact:
+def _minus(a, b):
     values = tuple(x - y for x, y in zip(a.values, b.values, strict=True))
     return Exact(values, a.terms + b.terms)
 
 
-def _close(found: float | None, expected: float | Fraction, rel: float = 1e-12) -> None:
+def _close(found, expected, rel=1e-12):
     """Of means it is exact to float rounding."""
     assert found == pytest.approx(float(expected), rel=rel, abs=1e-300)
 
@@ -139,7 +135,7 @@ def _close(found: float | None, expected: float | Fraction, rel: float = 1e-12) 
 EXACT = 4e-16
 
 
-def _counts(numbers: list[int], kinds: list[str], seed: int, info: TaskSetInfo) -> dict[str, Array]:
+def _counts(numbers, kinds, seed, info):
     rng = np.random.default_rng(seed)
     base = rng.integers(0, QUERIES, info.n_tasks)
     found = {}
@@ -155,7 +151,7 @@ def _counts(numbers: list[int], kinds: list[str], seed: int, info: TaskSetInfo) 
     return found
 
 
-def _most_runs(info: TaskSetInfo) -> int:
+def _most_runs(info):
     return isqrt(isqrt(2**63) // (info.n_tasks * QUERIES))
 
 
@@ -170,7 +166,7 @@ KINDS = st.sampled_from(["random", "equal", "ahead", "nearly"])
     kinds=st.lists(KINDS, min_size=4, max_size=4),
     seed=st.integers(0, 2**32),
 )
-def test_every_output_against_fractions(release, info, numbers, kinds, seed) -> None:
+def test_every_output_against_fractions(release, info, numbers, kinds, seed):
     counts = _counts(numbers, kinds, seed, info)
     submission = _submission(info, counts)
     exact = {name: _exact(x, QUERIES) for name, x in counts.items()}
@@ -181,7 +177,7 @@ def test_every_output_against_fractions(release, info, numbers, kinds, seed) -> 
     _check_sql(submission, release, exact)
 
 
-def _check_report(report: Report, exact: dict[str, Exact]) -> None:
+def _check_report(report, exact):
     for score in report.scores:
         _close(score.accuracy.mean, 100 * exact[score.method].mean, EXACT)
         _close(score.accuracy.halfwidth, exact[score.method].halfwidth)
@@ -201,7 +197,7 @@ def _check_report(report: Report, exact: dict[str, Exact]) -> None:
     assert ties.best == max(exact, key=lambda name: exact[name].mean)  # of equal means the first
 
 
-def _check_scatter(each: TaskSetReport, exact: dict[str, Exact]) -> None:
+def _check_scatter(each, exact):
     first, *_, second = exact
     points = [
         (row["first"], row["second"])
@@ -214,9 +210,7 @@ def _check_scatter(each: TaskSetReport, exact: dict[str, Exact]) -> None:
     assert np.array(sorted(points)) == pytest.approx(expected, rel=1e-15)
 
 
-def _check_new_classes(
-    report: Report, release: Release, info: TaskSetInfo, counts: dict[str, Array]
-) -> None:
+def _check_new_classes(report, release, info, counts):
     """The interval of the differences themselves, in one unit of the two methods."""
     design = ClassDesign.of(release.class_ids(info))
     exact = {name: _exact(x, QUERIES) for name, x in counts.items()}
@@ -239,7 +233,7 @@ def _check_new_classes(
                 _close(found.halfwidth, own.with_runs(expected.halfwidth), rel=1e-8)
 
 
-def _check_sql(submission: Submission, release: Release, exact: dict[str, Exact]) -> None:
+def _check_sql(submission, release, exact):
     with connect(release, submission) as connection:
         accuracies, differences, hard = (
             pa.Table.from_batches(run_query(connection, sql)).to_pylist()
@@ -265,7 +259,7 @@ def _check_sql(submission: Submission, release: Release, exact: dict[str, Exact]
 
 
 @pytest.mark.parametrize("runs", [(29, 31, 37, 41, 53), (31, 37, 41, 43, 47), (997, 991, 983)])
-def test_runs_that_once_overflowed(embedded: Release, runs: tuple[int, ...]) -> None:
+def test_runs_that_once_overflowed(embedded, runs):
     info = embedded.task_set_info("digits", "open-5w10s7q")
     rng = np.random.default_rng(0)
     counts = {
@@ -279,7 +273,7 @@ def test_runs_that_once_overflowed(embedded: Release, runs: tuple[int, ...]) -> 
 
 
 @pytest.mark.slow
-def test_runs_beyond_what_can_be_compared_exactly(release, info, tmp_path) -> None:
+def test_runs_beyond_what_can_be_compared_exactly(release, info, tmp_path):
     most = _most_runs(info)
     assert 100 < most < 10_000
     few = _submission(info, {"m": np.full((most, info.n_tasks), 3)})
@@ -296,7 +290,7 @@ def test_runs_beyond_what_can_be_compared_exactly(release, info, tmp_path) -> No
         assert refusal(tmp_path / "m.parquet", facts, frozenset()) == reason
 
 
-def test_sql_takes_no_method_of_two_files_for_runs(release: Release, info: TaskSetInfo) -> None:
+def test_sql_takes_no_method_of_two_files_for_runs(release, info):
     one, two = (_submission(info, {"m": np.full((1, info.n_tasks), n)}) for n in (3, 5))
     with pytest.raises(DoubledTaskError, match="in two submissions"):
         connect(release, [one, two])

@@ -4,8 +4,6 @@ import csv
 import json
 import re
 from itertools import combinations
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import own_logs
@@ -21,7 +19,6 @@ from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from benchmark_spec.errors import (
     DoubledTaskError,
-    FSLBenchError,
     FSLBenchWarning,
     MissingTaskError,
     NoIntervalError,
@@ -42,7 +39,7 @@ ABOVE = {c: c // 2 for c in range(15)}
 UNSEEN = own_logs.log(tasks=300, images=200, seed=3)
 
 
-def _expected(log: own_logs.Columns, images: int = 60, *more: Any) -> Any:
+def _expected(log, images=60, *more):
     """What the statistics give of a log's arrays, for 15 classes of so many images."""
     tasks = len(set(log["task"]))
     classes = np.array(log["class_ids"])[:tasks]
@@ -60,7 +57,7 @@ def _expected(log: own_logs.Columns, images: int = 60, *more: Any) -> Any:
         (UNSEEN, 200, {"class_sizes": dict.fromkeys(range(15), 200)}, ()),
     ],
 )
-def test_the_numbers_are_those_of_the_statistics(log, images, options, design) -> None:
+def test_the_numbers_are_those_of_the_statistics(log, images, options, design):
     shown = fb.interval(log, **options)
     own = _expected(log, images, *design)
     assert shown.sets[0].units.groups == ("groups" in options)
@@ -78,7 +75,7 @@ def test_the_numbers_are_those_of_the_statistics(log, images, options, design) -
                 assert row["verdict"] == ("0" if spread.p[i, j] > 0.05 else "-")
 
 
-def test_images_that_no_task_shows() -> None:
+def test_images_that_no_task_shows():
     seen = len({i for ids in UNSEEN["image_ids"] for own in ids for i in own})
     assert seen < 3000
     known = fb.interval(UNSEEN, class_sizes=dict.fromkeys(range(15), 200)).log
@@ -89,7 +86,7 @@ def test_images_that_no_task_shows() -> None:
         fb.interval(own_logs.log(images=200, tasks=216))
 
 
-def test_names_and_order_of_rows_change_nothing() -> None:
+def test_names_and_order_of_rows_change_nothing():
     rows = own_logs.rows(LOG)
     for row in rows:
         row["class_ids"] = [f"class {c}" for c in row["class_ids"]]
@@ -106,7 +103,7 @@ def test_names_and_order_of_rows_change_nothing() -> None:
             assert row["halfwidth"] == pytest.approx(other["halfwidth"], abs=1e-8)
 
 
-def test_groups_from_which_one_image_each_is_drawn() -> None:
+def test_groups_from_which_one_image_each_is_drawn():
     """Images are then not equally likely where groups differ in size; groups are."""
     rng = np.random.default_rng(5)
     sizes = rng.integers(1, 6, (12, 30))
@@ -126,7 +123,7 @@ def test_groups_from_which_one_image_each_is_drawn() -> None:
         fb.interval(log)
 
 
-def test_identical_methods_and_constant_ones() -> None:
+def test_identical_methods_and_constant_ones():
     twin = [{**row, "method": "twin"} for row in own_logs.rows(LOG) if row["method"] == "weak"]
     perfect = [{**row, "method": "all right", "n_correct": 25} for row in twin]
     found = estimates(fb.interval([*own_logs.rows(LOG), *twin, *perfect]))
@@ -135,7 +132,7 @@ def test_identical_methods_and_constant_ones() -> None:
     assert found["weak", "all right"]["classes"]["verdict"] == "-"
 
 
-def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make() -> None:
+def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make():
     """900 images make 18 tasks of 50, 15 classes three of 5: p is 2^-17 and 2^-2."""
     rows = [row for row in own_logs.rows(LOG) if row["method"] == "weak"]
     less = [{**row, "method": "less", "n_correct": row["n_correct"] - 1} for row in rows]
@@ -148,7 +145,7 @@ def test_a_constant_difference_is_judged_by_the_tasks_that_the_pool_would_make()
     assert [found[kind]["verdict"] for kind in ("images", "classes")] == ["+", "?"]
 
 
-def test_a_kind_of_interval_that_there_is_not_says_why() -> None:
+def test_a_kind_of_interval_that_there_is_not_says_why():
     shown = fb.interval(own_logs.log(classes=5, tasks=60, images=12, per_class=6))
     for found in (shown.scores[0], shown.comparisons[0]):
         said = "^there is no interval of kind 'classes': every task has all 5 classes\n"
@@ -158,14 +155,14 @@ def test_a_kind_of_interval_that_there_is_not_says_why() -> None:
         assert "one of closed, images" in caught.value.expected
         assert found.intervals.get("classes") is None
         with pytest.raises(KeyError, match="these tasks have none"):
-            found.intervals["class"]  # type: ignore[index]
+            found.intervals["class"]
     (missing,) = json.loads("".join(json_pieces(shown)))["log"]["missing"]
     assert {missing["interval"]: missing["reason"]} == shown.sets[0].units.missing
 
 
 @pytest.mark.parametrize("classes", [5, 8])
 @pytest.mark.parametrize("better", [0.0, 9.0])
-def test_no_text_has_holes(classes: int, better: float, tmp_path: Path) -> None:
+def test_no_text_has_holes(classes, better, tmp_path):
     """Where all tasks have all classes, where all tasks are right, and where both is so."""
     methods = {"a": better, "b": 9.0}
     log = own_logs.log(classes=classes, tasks=60, images=12, per_class=6, methods=methods)
@@ -175,7 +172,7 @@ def test_no_text_has_holes(classes: int, better: float, tmp_path: Path) -> None:
         assert not re.search(r"\. \.|± \?|\? \(\?\)", text)
 
 
-def test_reasons_name_classes_as_the_log_does() -> None:
+def test_reasons_name_classes_as_the_log_does():
     log = own_logs.log(classes=6, way=5, tasks=150)
     log["class_ids"] = [[f"kind {c}" for c in ids] for ids in log["class_ids"]]
     found = fb.interval(log)
@@ -193,7 +190,7 @@ def test_reasons_name_classes_as_the_log_does() -> None:
         assert {*told.values()} <= {"False"}
 
 
-def test_images_that_never_recur() -> None:
+def test_images_that_never_recur():
     """Disjoint tasks have a bound alone, and it is said why."""
     rng = np.random.default_rng(0)
     pools = {c: rng.permutation(600).tolist() for c in range(8)}
@@ -216,13 +213,13 @@ def test_images_that_never_recur() -> None:
     assert "in 0.05 tasks on average" in shown.sets[0].units.bounded["images"]
 
 
-def _draw(rng: np.random.Generator, tasks: int, classes: int, images: int) -> tuple[Any, Any]:
+def _draw(rng, tasks, classes, images):
     drawn = np.argsort(rng.random((tasks, classes)), axis=1)[:, :5]
     numbers = np.argsort(rng.random((tasks, 5, images)), axis=2)[:, :, :10]
     return drawn, numbers + images * drawn[:, :, None]
 
 
-def test_p_values_of_uniform_draws_are_uniform() -> None:
+def test_p_values_of_uniform_draws_are_uniform():
     rng = np.random.default_rng(2)
     owner = np.repeat(np.arange(12), 30)
     of_classes, of_pairs, of_images, seldom = [], [], [], []
@@ -237,14 +234,14 @@ def test_p_values_of_uniform_draws_are_uniform() -> None:
     assert np.mean(np.array(seldom) < 0.01) < 0.04  # images that are in a third of a task each
 
 
-def test_pairs_of_classes_that_are_rare() -> None:
+def test_pairs_of_classes_that_are_rare():
     """Of 60 classes, 100 tasks show a pair .56 times: squares of counts are no chi-square."""
     rng = np.random.default_rng(3)
     p = [pair_draws(np.argsort(rng.random((100, 60)), axis=1)[:, :5], 60).p for _ in range(300)]
     assert np.mean(np.array(p) < 0.01) < 0.04
 
 
-def _with_classes(classes: Any, rng: np.random.Generator) -> own_logs.Columns:
+def _with_classes(classes, rng):
     """A log of tasks of these classes (600, 5), with images that are drawn uniformly."""
     images = [1000 * c[:, None] + np.argsort(rng.random((5, 60)))[:, :10] for c in classes]
     ids = {"class_ids": classes.tolist() * 3, "image_ids": [own.tolist() for own in images] * 3}
@@ -252,7 +249,7 @@ def _with_classes(classes: Any, rng: np.random.Generator) -> own_logs.Columns:
 
 
 @pytest.mark.parametrize("alphabets", [True, False])
-def test_classes_that_are_drawn_together_are_noticed(alphabets: bool) -> None:
+def test_classes_that_are_drawn_together_are_noticed(alphabets):
     """As one of three alphabets, or a window."""
     rng = np.random.default_rng(5)
     start = 5 * rng.integers(3, size=600) if alphabets else rng.integers(15, size=600)
@@ -261,7 +258,7 @@ def test_classes_that_are_drawn_together_are_noticed(alphabets: bool) -> None:
         fb.interval(log)
 
 
-def test_classes_that_are_preferred_are_noticed() -> None:
+def test_classes_that_are_preferred_are_noticed():
     rng, weights = np.random.default_rng(4), np.ones(15)
     weights[3] = 2
     drawn = [rng.choice(15, 5, replace=False, p=weights / 16) for _ in range(600)]
@@ -269,7 +266,7 @@ def test_classes_that_are_preferred_are_noticed() -> None:
         fb.interval(_with_classes(np.array(drawn), rng))
 
 
-def _runs(*, own_tasks: bool = False) -> own_logs.Columns:
+def _runs(*, own_tasks=False):
     """Three runs of two methods, on the same tasks or each on tasks of its own."""
     better = ({"a": by, "b": 0.02 - by} for by in (0.0, 0.03, 0.06))
     parts = [
@@ -279,7 +276,7 @@ def _runs(*, own_tasks: bool = False) -> own_logs.Columns:
     return {**joined(parts), "seed": [run for run in range(3) for _ in range(400)]}
 
 
-def test_runs_on_the_same_tasks_by_hand() -> None:
+def test_runs_on_the_same_tasks_by_hand():
     log = _runs()
     shown = fb.interval(log, class_sizes=SIZES)
     y = np.array(log["n_correct"]).reshape(3, 2, 200) / 25
@@ -300,7 +297,7 @@ def test_runs_on_the_same_tasks_by_hand() -> None:
     assert of_runs["p"] > 2 * alone["p"]
 
 
-def test_runs_on_tasks_of_their_own_by_hand() -> None:
+def test_runs_on_tasks_of_their_own_by_hand():
     log = _runs(own_tasks=True)
     shown = fb.interval(log, class_sizes=SIZES)
     assert [score.accuracy.tasks for score in shown.scores] == [600, 600]
@@ -327,13 +324,13 @@ def test_runs_on_tasks_of_their_own_by_hand() -> None:
     assert pair["halfwidth"] == pytest.approx(width, rel=1e-5)
 
 
-def test_runs_of_other_numbers_of_tasks_are_named() -> None:
+def test_runs_of_other_numbers_of_tasks_are_named():
     log = _runs(own_tasks=True)
     with pytest.warns(FSLBenchWarning, match="runs of a, b have 50 to 200 tasks"):
         fb.interval([row for row in own_logs.rows(log) if row["seed"] < 2 or row["task"] < 50])
 
 
-def test_images_that_are_preferred_are_noticed() -> None:
+def test_images_that_are_preferred_are_noticed():
     """A sampler that draws from the first 40 of each class's 60 images."""
     log = own_logs.log(images=40)
     assert fb.interval(log).log.warnings == ()
@@ -347,10 +344,10 @@ def test_images_that_are_preferred_are_noticed() -> None:
         fb.interval(log)
 
 
-def test_images_that_are_dealt_are_told() -> None:
+def test_images_that_are_dealt_are_told():
     """Each image once before any comes again: more even than drawing anew."""
     rng = np.random.default_rng(6)
-    hands: dict[int, list[int]] = {c: [] for c in range(15)}
+    hands = {c: [] for c in range(15)}
     dealt = []
     for classes in LOG["class_ids"][:600]:
         for c in classes:
@@ -360,7 +357,7 @@ def test_images_that_are_dealt_are_told() -> None:
         fb.interval(LOG | {"image_ids": dealt * 3}, class_sizes=SIZES)
 
 
-def test_the_number_of_images_that_no_task_shows() -> None:
+def test_the_number_of_images_that_no_task_shows():
     rng = np.random.default_rng(7)
     errors, owner = [], np.repeat(np.arange(12), 50)
     for _ in range(200):
@@ -380,7 +377,7 @@ PLACES = 100 * np.arange(5)[:, None]
 RUNS = _runs()
 
 
-def _with(at: int, **values: Any) -> list[dict[str, Any]]:
+def _with(at, **values):
     return [*ROWS[:at], {**ROWS[at], **values}, *ROWS[at + 1 :]]
 
 
@@ -421,7 +418,7 @@ def _with(at: int, **values: Any) -> list[dict[str, Any]]:
         (own_logs.log(images=400, tasks=300), TaskLogError, r"(?s)seen once only.*--class-sizes"),
     ],
 )
-def test_what_is_wrong_is_said(log: Any, error: type[FSLBenchError], said: str) -> None:
+def test_what_is_wrong_is_said(log, error, said):
     with pytest.raises(error, match=said):
         fb.interval(log)
 
@@ -447,12 +444,12 @@ def test_what_is_wrong_is_said(log: Any, error: type[FSLBenchError], said: str) 
         ({"superclasses": {0: "a"}}, r"the superclasses lack[\s\S]*give class and superclass of"),
     ],
 )
-def test_what_is_wrong_beside_a_log_is_said(options: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_beside_a_log_is_said(options, said):
     with pytest.raises(TaskLogError, match=said):
         fb.interval(ROWS, **options)
 
 
-def test_groups_of_images_that_nobody_knows() -> None:
+def test_groups_of_images_that_nobody_knows():
     log = own_logs.log(images=200, tasks=300)
     groups = {i: i for ids in log["image_ids"] for own in ids for i in own}
     with pytest.raises(TaskLogError, match="no group is known"):
@@ -460,7 +457,7 @@ def test_groups_of_images_that_nobody_knows() -> None:
 
 
 @pytest.mark.parametrize("methods", [3, pytest.param(40, marks=pytest.mark.slow)])
-def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(tmp_path, methods) -> None:
+def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(tmp_path, methods):
     names = {f"method {i}": 0.01 * i for i in range(methods)}
     path = write_columns(tmp_path / "log.jsonl", own_logs.log(methods=names, tasks=120))
     lines = printed("interval", path, COLUMNS="80").splitlines()
@@ -475,7 +472,7 @@ def test_any_number_of_methods_takes_thirty_lines_at_eighty_characters(tmp_path,
     assert not any("taken on trust" in line for line in lines)
 
 
-def _of_run(method: str, run: str, seed: int, shots: Any = lambda task, place: 2) -> list[Any]:
+def _of_run(method, run, seed, shots=lambda task, place: 2):
     """Rows of a run with 60 tasks of its own, of 4 of 8 classes and 5 of 20 images."""
     rng, rows = np.random.default_rng(seed), []
     for task in range(60):
@@ -492,12 +489,12 @@ def _of_run(method: str, run: str, seed: int, shots: Any = lambda task, place: 2
 OWN_SIZES = dict.fromkeys(range(8), 20)
 
 
-def _sets(log: list[Any]) -> list[list[str]]:
+def _sets(log):
     return [[*s.methods] for s in fb.interval(log, class_sizes=OWN_SIZES).sets]
 
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
-def test_runs_that_number_tasks_of_their_own_from_zero() -> None:
+def test_runs_that_number_tasks_of_their_own_from_zero():
     """Compared with those of another method where they are the same, run by run."""
     first, second = _of_run("a", "1", 0), _of_run("a", "2", 1)
     others, both = [_of_run("b", f"{i}", 1 + i) for i in (1, 2, 3)], [*first, *second]
@@ -510,7 +507,7 @@ def test_runs_that_number_tasks_of_their_own_from_zero() -> None:
         _sets([*both, *lacking])
 
 
-def test_seeds_of_what_trains_nothing_name_tasks_anew() -> None:
+def test_seeds_of_what_trains_nothing_name_tasks_anew():
     """Which queries were right counts, too; it was refused, because of runs that there are none."""
     log = [row for seed in range(2) for row in _of_run("a", f"{seed}", seed)]
     rows = [{**row, "method": m, "correct": row["correct"][::s]} for m, s in (("a", 1), ("b", -1))
@@ -528,7 +525,7 @@ def test_seeds_of_what_trains_nothing_name_tasks_anew() -> None:
     assert pair.difference == same.difference
 
 
-def test_runs_of_what_trains_nothing_are_not_called_training_runs() -> None:
+def test_runs_of_what_trains_nothing_are_not_called_training_runs():
     for trained, word in ((None, "raining runs"), (False, "uns")):
         log = fb.open_log(_runs(), class_sizes=SIZES, trained=trained)
         found = fb.score(log)
@@ -539,7 +536,7 @@ def test_runs_of_what_trains_nothing_are_not_called_training_runs() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
-def test_what_is_said_of_methods_is_said_once_for_all_task_sets() -> None:
+def test_what_is_said_of_methods_is_said_once_for_all_task_sets():
     runs = ["a1", "b1", "c1", "c2", "d1", "d2"]
     rows = [row for seed, name in enumerate(runs) for row in _of_run(*name, seed)]
     found = fb.interval(rows, class_sizes=OWN_SIZES)
@@ -555,7 +552,7 @@ def test_what_is_said_of_methods_is_said_once_for_all_task_sets() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::benchmark_spec.errors.FSLBenchWarning")
-def test_classes_that_differ_in_shots_alone() -> None:
+def test_classes_that_differ_in_shots_alone():
     """Their tasks are episodes, whichever comes first; support is what is logged."""
     shots = ((1, 2, 2, 3), (2, 1, 2, 3), (3, 2, 1, 2))
     log, found = _of_run("a", "1", 0, lambda task, place: shots[task % 3][place]), []
@@ -572,7 +569,7 @@ def test_classes_that_differ_in_shots_alone() -> None:
     assert found == pytest.approx([found[0]] * 3)
 
 
-def test_runs_of_few_tasks_of_their_own_are_refused() -> None:
+def test_runs_of_few_tasks_of_their_own_are_refused():
     """A seed for each task is no training run: its tasks would be taken for one model's."""
     log = _runs(own_tasks=True)
     log["seed"] = [f"{s}-{t // 5}" for s, t in zip(log["seed"], log["task"], strict=True)]
@@ -582,7 +579,7 @@ def test_runs_of_few_tasks_of_their_own_are_refused() -> None:
     assert fb.interval(log, class_sizes=SIZES, trained=False).scores
 
 
-def test_runs_of_other_names_and_another_order_are_paired_by_their_tasks() -> None:
+def test_runs_of_other_names_and_another_order_are_paired_by_their_tasks():
     log = _runs(own_tasks=True)
     pair = estimates(fb.interval(log, class_sizes=SIZES))["a", "b"]["images"]
     names, again = {"a": "012", "b": "zyx"}, own_logs.rows(log)
@@ -592,7 +589,7 @@ def test_runs_of_other_names_and_another_order_are_paired_by_their_tasks() -> No
     assert found["a", "b"]["images"] == pytest.approx(pair)
 
 
-def test_a_plan_leaves_out_what_tasks_of_their_own_make_runs_differ_by() -> None:
+def test_a_plan_leaves_out_what_tasks_of_their_own_make_runs_differ_by():
     """Runs that differ by their tasks alone: more tasks narrow the interval, not more runs."""
     own = fb.open_log(_runs(own_tasks=True), class_sizes=SIZES)
     (found,) = fb.plan(own, method="a", suite="pooled").sets

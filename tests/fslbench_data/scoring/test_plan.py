@@ -3,8 +3,6 @@
 import csv
 import json
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +15,11 @@ from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.counts import for_new_runs, run_terms
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from analysis_sql.planning import planning
-from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.query_size import estimate_difference, estimate_set
-from benchmark_spec.errors import FSLBenchError, SpecError, SubmissionError, UnknownNameError
-from fslbench_data.release.release import Release
+from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
 from fslbench_data.render.plan_text import plan_csv, plan_json
 from fslbench_data.scoring.designs import left_out_design
-from fslbench_data.scoring.planning import Plan, plan
+from fslbench_data.scoring.planning import plan
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
@@ -32,12 +28,12 @@ from fslbench_data.submission.recorder import Recorder
 
 
 @pytest.fixture(scope="module")
-def pair() -> Plan:
+def pair():
     return plan(method="pixels/NCC", versus="pixels/MatchingNet", queries=[2, 5, 7, 10])
 
 
 @pytest.fixture(scope="module")
-def answers(embedded: Release) -> dict[str, list[dict[str, object]]]:
+def answers(embedded):
     """Rows of each reference method of digits on open-5w5s5q."""
     info = embedded.task_set_info("digits", "open-5w5s5q")
     answers = [results.on([info]).table.to_pylist() for results in embedded.references()]
@@ -45,7 +41,7 @@ def answers(embedded: Release) -> dict[str, list[dict[str, object]]]:
 
 
 @pytest.mark.slow
-def test_a_pilot_is_its_answers_counted_with_loops(embedded, answers, pair) -> None:
+def test_a_pilot_is_its_answers_counted_with_loops(embedded, answers, pair):
     tasks = embedded.task_set("digits", "open-5w5s5q")
     x, sums, squares = (np.zeros((len(tasks), 5), int) for _ in range(3))
     for task, a, b in zip(tasks, answers["pixels/NCC"], answers["pixels/MatchingNet"], strict=True):
@@ -58,7 +54,7 @@ def test_a_pilot_is_its_answers_counted_with_loops(embedded, answers, pair) -> N
     assert (alone.method, alone.versus, alone.estimate) == ("pixels/NCC", "", estimate_set(x, 5))
 
 
-def test_without_predictions_there_is_only_the_accuracy(embedded, example) -> None:
+def test_without_predictions_there_is_only_the_accuracy(embedded, example):
     counts = replace(example, table=example.table.drop_columns(["predictions"]))
     alone = plan(counts, queries=[5]).sets[0].pilot
     assert alone.estimate == plan(example, queries=[5]).sets[0].pilot.estimate
@@ -67,7 +63,7 @@ def test_without_predictions_there_is_only_the_accuracy(embedded, example) -> No
         plan(neither, queries=[5])
 
 
-def test_a_prefix_is_a_pilot_too(embedded: Release, example: Submission) -> None:
+def test_a_prefix_is_a_pilot_too(embedded, example):
     rows = example.table.to_pylist()
     names = [row["task_set"] == "open-5w5s5q" and row["task_id"] < 12 for row in rows]
     key = ("pixels/Ridge", "digits", "open-5w5s5q")
@@ -103,12 +99,12 @@ NCC = {"method": "pixels/NCC", "versus": "pixels/NCC"}
         (SpecError, "plan pooled ones", {"tasks": [1000]}),
     ],
 )
-def test_what_cannot_be_planned(kind: type[FSLBenchError], said: str, asked: Any) -> None:
+def test_what_cannot_be_planned(kind, said, asked):
     with pytest.raises(kind, match=said):
         plan(**asked)
 
 
-def test_what_is_no_pilot(example: Submission, toy: Release) -> None:
+def test_what_is_no_pilot(example, toy):
     runs = merge([in_run(example, run) for run in "12"])
     looks = {"pixels/Ridge": Method("pixels/Ridge", transductive=True)}
     for pilot, kind, said, asked in (
@@ -132,7 +128,7 @@ def test_what_is_no_pilot(example: Submission, toy: Release) -> None:
             plan(pilot, **asked)
 
 
-def test_a_q_with_a_single_task() -> None:
+def test_a_q_with_a_single_task():
     text = printed("plan", "--queries", "5,170", "--format", "csv")
     _, row, *_ = csv.DictReader(text.splitlines()[1:])
     assert (row["tasks"], row["open"], row["open_share_images"]) == ("1.0", "", "")
@@ -141,7 +137,7 @@ def test_a_q_with_a_single_task() -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_the_page_has_what_the_command_prints(root: Path, number: int) -> None:
+def test_the_page_has_what_the_command_prints(root, number):
     page = (root / "docs/planning.md").read_text(encoding="utf-8")
     block = page.split("```")[1::2][number].strip()
     command, _, shown = block.partition("\n")
@@ -149,7 +145,7 @@ def test_the_page_has_what_the_command_prints(root: Path, number: int) -> None:
     assert " ".join(shown.split()) == " ".join(printed(*command.split()[2:]).split())
 
 
-def _of_runs(release: Release) -> Submission:
+def _of_runs(release):
     """Methods whose runs answer so many queries rightly, by the luck of each query."""
     rng = np.random.default_rng(3)
     tasks = release.task_set("digits", "open-5w5s5q")
@@ -165,12 +161,12 @@ def _of_runs(release: Release) -> Submission:
     return merge(parts)
 
 
-def _as_reported(runs: PlannedRuns, of_tasks: float) -> float:
+def _as_reported(runs, of_tasks):
     """Widen a half-width by what the pilot's runs show, in place of what they may show."""
     return float(for_new_runs(of_tasks, run_terms(runs.spreads, runs.numbers).sum(), 0.95))
 
 
-def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(embedded, monkeypatch) -> None:
+def test_a_plan_for_the_pilots_tasks_says_what_its_report_says(embedded, monkeypatch):
     submission = _of_runs(embedded)
     report = score(submission, embedded, references=False)
     (c,) = report.comparisons
@@ -202,11 +198,11 @@ PAIR = {"method": "pixels/NCC", "versus": "pixels/MatchingNet"}
 
 
 @pytest.fixture(scope="module")
-def pooled() -> Plan:
+def pooled():
     return plan_pooled(**PAIR, datasets="digits", tasks=[1000])
 
 
-def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pooled: Plan) -> None:
+def test_its_tasks_are_planned_as_they_are_reported(embedded, pooled):
     (one,) = pooled.sets
     info = one.pilot.info
     assert str(info) == "digits/pooled-5w5s5q"
@@ -224,7 +220,7 @@ def test_its_tasks_are_planned_as_they_are_reported(embedded: Release, pooled: P
     assert "superclasses" not in widths
 
 
-def test_rows_of_a_pooled_plan(pooled: Plan) -> None:
+def test_rows_of_a_pooled_plan(pooled):
     (one,) = pooled.sets
     assert one.usual == min(max(one.noiseless, one.stable), 4000)
     numbers = {600, 1000, one.noiseless, one.stable, one.usual}
@@ -238,7 +234,7 @@ def test_rows_of_a_pooled_plan(pooled: Plan) -> None:
     assert "--suite pooled" in invoke("plan", "--tasks", 1000).output
 
 
-def test_pooled_training_runs_are_planned_as_they_are_reported(embedded: Release) -> None:
+def test_pooled_training_runs_are_planned_as_they_are_reported(embedded):
     info = embedded.task_set_info("digits", "closed-5w5s5q")
     rng = np.random.default_rng(1)
     level = {"a": rng.normal(0.85, 0.06, info.n_tasks), "b": rng.normal(0.84, 0.06, info.n_tasks)}

@@ -2,8 +2,6 @@
 
 import json
 from math import sqrt
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +16,11 @@ from fslbench_data.cli.options import FORMATS
 from fslbench_data.scoring.reported import Design
 from fslbench_data.tasks.draw import draw_closed
 
-SIZES: dict[str, Any] = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15}
+SIZES = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15}
 MINI = {**SIZES, "tasks": 600}
 
 
-def test_a_result_by_hand() -> None:
+def test_a_result_by_hand():
     (one,) = fb.reported("91.72 ± 0.55", **MINI).results
     assert one.tasks == pytest.approx(0.55)
     of_tasks, of_classes = (stats.t.ppf(0.975, [599, 19]) / stats.norm.ppf(0.975)).tolist()
@@ -34,7 +32,7 @@ def test_a_result_by_hand() -> None:
 
 
 @pytest.mark.parametrize("two_valued", [False, True])
-def test_few_classes_are_told_apart_as_rarely_as_promised(two_valued: bool) -> None:
+def test_few_classes_are_told_apart_as_rarely_as_promised(two_valued):
     """Equal methods whose classes alone differ; with the normal law's quantile 10 to 12 %."""
     rng, wrong = np.random.default_rng(0), 0
     for _ in range(400):
@@ -46,7 +44,7 @@ def test_few_classes_are_told_apart_as_rarely_as_promised(two_valued: bool) -> N
     assert wrong <= 28  # 7 %
 
 
-def test_the_bounds_are_those_of_tasks_that_are_known() -> None:
+def test_the_bounds_are_those_of_tasks_that_are_known():
     sizes, protocol = [40, 31, 57, 30, 44, 36, 90], Protocol(5, 2, 3)
     drawn = draw_closed(sizes, protocol, dataset="x", seed=1, tasks=200)
     images = np.concatenate([drawn.support, drawn.query], axis=2)
@@ -71,12 +69,12 @@ def test_the_bounds_are_those_of_tasks_that_are_known() -> None:
         "0.9172 ± 0.0055",
     ],
 )
-def test_ways_to_print_a_result(text: str) -> None:
+def test_ways_to_print_a_result(text):
     (one,) = fb.reported(text, **MINI).results
     assert (one.mean, one.tasks) == (pytest.approx(91.72), pytest.approx(0.55))
 
 
-def test_standard_errors_and_deviations() -> None:
+def test_standard_errors_and_deviations():
     (ci,) = fb.reported("80 ± 1.959964", **MINI).results
     (se,) = fb.reported("80 ± 1.0", **MINI, spread="se").results
     (sd,) = fb.reported(f"80 ± {sqrt(600):.6f}", **MINI, spread="sd").results
@@ -110,12 +108,12 @@ def test_standard_errors_and_deviations() -> None:
         ([0.5, 0.7], {"tasks": 3}, "tasks is 3"),
     ],
 )
-def test_what_cannot_be_is_refused(text: Any, changed: dict[str, Any], what: str) -> None:
+def test_what_cannot_be_is_refused(text, changed, what):
     with pytest.raises(FSLBenchError, match=what):
         fb.reported(text, **{**MINI, **changed})
 
 
-def test_where_every_task_has_all_classes_nothing_is_said_of_new_ones() -> None:
+def test_where_every_task_has_all_classes_nothing_is_said_of_new_ones():
     about = MINI | {"dataset": None, "classes": 5, "images": 600}
     found = fb.reported([{"result": "91 ± 0.5"}, {"result": "20 ± 0.5"}], **about)
     assert found.results[0].classes is None is found.results[0].typical_classes
@@ -145,13 +143,13 @@ MatchingNet,miniImageNet,5,55.31 ± 0.73
         (TABLE.replace("RelationNet,mini", "ProtoNet,mini-"), "rows 1 and 3"),
     ],
 )
-def test_a_table_that_is_refused(table: str, what: str, tmp_path: Path) -> None:
+def test_a_table_that_is_refused(table, what, tmp_path):
     (path := tmp_path / "table.csv").write_text(table, encoding="utf-8")
     with pytest.raises(FSLBenchError, match=what):
         fb.reported(path, ways=5, queries=15, tasks=600)
 
 
-def test_an_option_beside_a_column_says_the_same() -> None:
+def test_an_option_beside_a_column_says_the_same():
     row = {"result": "91.72 ± 0.55", **MINI, "tasks": "1,000"}
     (one,) = fb.reported([row], dataset="mini-imagenet", tasks=1000).results
     assert str(one.design).startswith("1,000 tasks")
@@ -170,7 +168,7 @@ ACCURACIES = np.random.default_rng(0).binomial(75, 0.8, 600) / 75
 
 @pytest.mark.parametrize("name", ["a.npy", "a.txt", "a.csv"])
 @pytest.mark.parametrize("scale", [1, 100])
-def test_accuracies_without_ids(name: str, scale: int, tmp_path: Path) -> None:
+def test_accuracies_without_ids(name, scale, tmp_path):
     file = tmp_path / name
     np.save(file, scale * ACCURACIES) if name == "a.npy" else np.savetxt(file, scale * ACCURACIES)
     (one,) = fb.reported(file).results
@@ -186,7 +184,7 @@ def test_accuracies_without_ids(name: str, scale: int, tmp_path: Path) -> None:
 OF_SIZES = ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"]
 
 
-def test_the_command_takes_accuracies(tmp_path: Path) -> None:
+def test_the_command_takes_accuracies(tmp_path):
     np.save(file := tmp_path / "a.npy", ACCURACIES)
     (one,) = fb.reported(file, **SIZES).results
     said = printed("score", file)
@@ -198,7 +196,7 @@ def test_the_command_takes_accuracies(tmp_path: Path) -> None:
     assert printed("score", file, "--format", "csv")
 
 
-def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) -> None:
+def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path):
     rng = np.random.default_rng(1)
     ours, theirs = ACCURACIES, np.clip(ACCURACIES - rng.normal(0.006, 0.04, 600), 0, 1)
     found = fb.reported({"a/theirs": theirs, "b/ours": ours}, **SIZES)
@@ -235,7 +233,7 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path: Path) 
             read(*sources)
 
 
-def test_counts_are_no_accuracies() -> None:
+def test_counts_are_no_accuracies():
     """Read as per cent, they would give a mean of 60 in place of 80."""
     counts = np.rint(75 * ACCURACIES)
     with pytest.raises(FSLBenchError, match="no per cent of 75 queries") as caught:
@@ -249,7 +247,7 @@ def test_counts_are_no_accuracies() -> None:
     assert "0.9 and 84 are both read" in fb.reported(np.array([84.0, 0.9, 1])).results[0].warning
 
 
-def test_options_of_other_results_and_a_huge_file(tmp_path: Path) -> None:
+def test_options_of_other_results_and_a_huge_file(tmp_path):
     np.save(file := tmp_path / "accs.npy", np.array([0.5, 0.7]))
     with (huge := tmp_path / "huge.csv").open("wb") as opened:
         opened.truncate(2**24 + 1)
@@ -263,7 +261,7 @@ def test_options_of_other_results_and_a_huge_file(tmp_path: Path) -> None:
         assert said in result.output
 
 
-def test_equal_accuracies_say_nothing_of_other_images_however_they_round() -> None:
+def test_equal_accuracies_say_nothing_of_other_images_however_they_round():
     for accuracy in (0.5, 1 / 3, 0.1):
         (alone,) = fb.reported([accuracy] * 50).results
         assert alone.tasks == 0

@@ -2,8 +2,6 @@
 
 import json
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,13 +15,11 @@ from benchmark_spec.errors import ContradictionError, FSLBenchWarning, SchemaErr
 CLASSES, IMAGES, WAY, SHOT, QUERY, TASKS = 10, 60, 4, 1, 5, 120
 
 
-def _nearest(support: Any, query: Any, rng: Any = None) -> Any:
+def _nearest(support, query, rng=None):
     return np.square(query[:, None] - support.mean(axis=1)).sum(-1).argmin(axis=1)
 
 
-def _log(
-    methods: dict[str, int], runs: int = 1, seed: int = 0, size: int = IMAGES
-) -> list[dict[str, Any]]:
+def _log(methods, runs=1, seed=0, size=IMAGES):
     """Rows of nearest means on some of eight dimensions; of runs, whose images move."""
     rng = np.random.default_rng(seed)
     images = rng.normal(size=(CLASSES, 1, 8)) + rng.normal(size=(CLASSES, size, 8))
@@ -49,12 +45,12 @@ SIZES = dict.fromkeys(range(CLASSES), IMAGES)
 METHODS = {"eight": 8, "six": 6}
 
 
-def _width(report: fb.Report, method: int = 0) -> float:
+def _width(report, method=0):
     return report.sets[0].scores[method].intervals["images"].halfwidth
 
 
 @pytest.mark.parametrize("runs", [1, 3])
-def test_a_log_of_inductive_methods_is_narrower(runs: int) -> None:
+def test_a_log_of_inductive_methods_is_narrower(runs):
     log = _log(METHODS, runs)
     whole = fb.interval(log, class_sizes=SIZES)
     known = fb.interval(log, class_sizes=SIZES, inductive=True)
@@ -68,7 +64,7 @@ def test_a_log_of_inductive_methods_is_narrower(runs: int) -> None:
     assert ("and the column correct" in texts[1]) is (runs == 1)
 
 
-def test_forms_of_correct(tmp_path: Path) -> None:
+def test_forms_of_correct(tmp_path):
     log = _log({"eight": 8})
     by_class = [np.reshape(row["correct"], (WAY, QUERY)) for row in log]
     columns = {name: [row[name] for row in log] for name in log[0]}
@@ -83,7 +79,7 @@ def test_forms_of_correct(tmp_path: Path) -> None:
         assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_counts_and_accuracies_beside_it_must_agree() -> None:
+def test_counts_and_accuracies_beside_it_must_agree():
     log = _log({"eight": 8})
     counted = [{**row, "n_correct": sum(row["correct"]), "n_query": WAY * QUERY} for row in log]
     shares = [{**row, "accuracy": np.float32(np.mean(row["correct"]))} for row in log]
@@ -107,7 +103,7 @@ def test_counts_and_accuracies_beside_it_must_agree() -> None:
         ({"support_ids": None, "query_ids": None, "image_ids": np.ones((4, 6))}, "support_ids"),
     ],
 )
-def test_what_is_wrong_with_it(change: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_with_it(change, said):
     log = [{**row, **change} for row in _log({"eight": 8})]
     if "image_ids" in change:
         log = [{k: v for k, v in row.items() if v is not None} for row in log]
@@ -119,7 +115,7 @@ def test_what_is_wrong_with_it(change: dict[str, Any], said: str) -> None:
     ("left_out", "size", "said"),
     [("correct", IMAGES, "without the column correct"), ("", 12, "takes tasks as a whole, though")],
 )
-def test_where_saying_inductive_changes_nothing_it_says_so(left_out, size, said) -> None:
+def test_where_saying_inductive_changes_nothing_it_says_so(left_out, size, said):
     rows = _log({"eight": 8}, size=size)
     if left_out:
         rows = [row | {"accuracy": float(np.mean(row.pop(left_out)))} for row in rows]
@@ -129,7 +125,7 @@ def test_where_saying_inductive_changes_nothing_it_says_so(left_out, size, said)
     assert any(said in text for text in report.log.warnings)
 
 
-def _submission(name: str, **about: Any) -> fb.Submission:
+def _submission(name, **about):
     """Nearest means of features on a closed set, recorded with predictions."""
     release = fb.load_release()
     features = release.features("digits", "pixels").astype(float)
@@ -141,7 +137,7 @@ def _submission(name: str, **about: Any) -> fb.Submission:
     return recorder.submission()
 
 
-def test_a_file_beside_changes_no_number_of_a_pair(root: Path) -> None:
+def test_a_file_beside_changes_no_number_of_a_pair(root):
     """References count which queries were right, whatever methods are compared with them."""
     example = fb.Submission.read(root / "examples/my_results.parquet")  # it has predictions
     plain = _submission("plain", trained=False)
@@ -156,18 +152,18 @@ def test_a_file_beside_changes_no_number_of_a_pair(root: Path) -> None:
         assert one == [r for r in other if not {r["method"], r.get("versus")} & mine]
 
 
-def test_who_is_both_is_refused() -> None:
+def test_who_is_both_is_refused():
     with pytest.raises(SpecError, match="transductive and inductive"):
         fb.Recorder("mine", transductive=True, inductive=True)
 
 
-def _of_all(support: Any, query: Any, rng: Any) -> Any:
+def _of_all(support, query, rng):
     if len(query) < 25:
         raise ValueError("all queries, please")
     return _nearest(support, query, rng)
 
 
-def _soft_kmeans(support: Any, query: Any, rng: Any) -> Any:
+def _soft_kmeans(support, query, rng):
     """One step of soft k-means: few answers depend on other queries."""
     nearest = np.eye(len(support))[_nearest(support, query, rng)] * 0.5
     sums = support.sum(axis=1) + nearest.T @ query
@@ -185,8 +181,8 @@ def _soft_kmeans(support: Any, query: Any, rng: Any) -> Any:
     ],
 )
 @pytest.mark.parametrize("batch", [None, 2])
-def test_evaluate_looks_whether_a_method_is_inductive(method, task_set, found, batch) -> None:
-    def batched(supports: Any, queries: Any, rng: Any) -> Any:
+def test_evaluate_looks_whether_a_method_is_inductive(method, task_set, found, batch):
+    def batched(supports, queries, rng):
         return [method(*each, rng) for each in zip(supports, queries, strict=True)]
 
     how = {"datasets": "digits", "task_sets": task_set, "features": "pixels", "max_tasks": 40}
@@ -194,11 +190,11 @@ def test_evaluate_looks_whether_a_method_is_inductive(method, task_set, found, b
     assert made.methods["mine"].inductive is found
 
 
-def test_evaluate_looks_when_all_is_answered() -> None:
+def test_evaluate_looks_when_all_is_answered():
     """A method may keep something of its calls: no answer comes after a question of this kind."""
-    seen: list[int] = []
+    seen = []
 
-    def counting(support: Any, query: Any, rng: Any) -> Any:
+    def counting(support, query, rng):
         seen.append(len(query))
         return _nearest(support, query, rng)
 
@@ -208,7 +204,7 @@ def test_evaluate_looks_when_all_is_answered() -> None:
     assert seen[10:] == 5 * [5, *5 * [1]] + 5 * [25, *5 * [5]]
 
 
-def test_what_is_said_of_methods_in_files(root: Path, tmp_path: Path) -> None:
+def test_what_is_said_of_methods_in_files(root, tmp_path):
     mine = _submission("mine", inductive=True, trained=False)
     mine.write(tmp_path / "said.parquet")
     rows = mine.to_arrow().drop_columns(["predictions", "class_correct"]).to_pylist()
@@ -218,10 +214,9 @@ def test_what_is_said_of_methods_in_files(root: Path, tmp_path: Path) -> None:
     path = tmp_path / "bare.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in told))
 
-    def score(file: str, *options: str) -> dict[str, Any]:
+    def score(file, *options):
         given = ["score", str(tmp_path / file), "--format", "json", *options]
-        found: dict[str, Any] = json.loads(invoke(*given).stdout)
-        return found
+        return json.loads(invoke(*given).stdout)
 
     said, bare = score("said.parquet"), score("bare.jsonl", "--inductive", "--no-training")
     assert said["scores"] == bare["scores"]

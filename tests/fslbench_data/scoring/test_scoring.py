@@ -1,8 +1,5 @@
 """From counts to verdicts and tables: by hand, of first tasks, p-values, and short names."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,7 +14,6 @@ from analysis_sql.comparison.verdicts import Verdict
 from analysis_sql.interval_kinds import ESTIMANDS
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
-from fslbench_data.release.release import Release
 from fslbench_data.render.console import shortened
 from fslbench_data.render.figures import rows
 from fslbench_data.scoring.report import Report
@@ -32,7 +28,7 @@ from fslbench_data.submission.recorder import Recorder
 CLOSED, OPEN = "cats/closed-2w1s2q", "cats/open-2w1s2q"
 
 
-def test_by_hand(toy: Release) -> None:
+def test_by_hand(toy):
     n_open = len(toy.task_set("cats", "open-2w1s2q"))
     assert n_open == 4
     a = recorded_sets(toy, {OPEN: [4, 3, 4, 2], CLOSED: [4, 4, 4, 4, 3]}, "a")
@@ -60,7 +56,7 @@ def test_by_hand(toy: Release) -> None:
     assert [s.method for s in report.scores] == ["a", "b", "a", "b"]
 
 
-def test_pairs_use_the_tasks_that_both_answered(toy: Release) -> None:
+def test_pairs_use_the_tasks_that_both_answered(toy):
     a = recorded_sets(toy, {CLOSED: [4, 3, 4, 2, 0]}, "a")
     b = recorded_sets(toy, {CLOSED: [3, 2, 4]}, "b")
     report = score(merge([a, b]), toy)
@@ -72,13 +68,13 @@ def test_pairs_use_the_tasks_that_both_answered(toy: Release) -> None:
     assert [(s.method, s.accuracy.tasks) for s in report.scores] == [("a", 5), ("b", 3)]
 
 
-def test_the_order_of_rows_does_not_matter(example: Submission, embedded: Release) -> None:
+def test_the_order_of_rows_does_not_matter(example, embedded):
     order = np.random.default_rng(0).permutation(example.table.num_rows)
     shuffled = replace(example, table=example.table.take(pa.array(order)))
     assert score(shuffled, embedded) == score(example, embedded)
 
 
-def test_pooled_sets_of_the_same_data_ways_and_shots_are_named(example, embedded, toy) -> None:
+def test_pooled_sets_of_the_same_data_ways_and_shots_are_named(example, embedded, toy):
     report = score(example, embedded, task_sets=["closed-5w1s1q", "closed-5w10s7q"])
     named = [str(info) for info in pooled_instead(report, embedded)]
     assert named == ["digits/pooled-5w1s1q", "digits/pooled-5w10s7q"]
@@ -88,7 +84,7 @@ def test_pooled_sets_of_the_same_data_ways_and_shots_are_named(example, embedded
         score(None, toy)
 
 
-def test_a_signature_names_the_commit_of_a_release_of_the_hub(toy: Release) -> None:
+def test_a_signature_names_the_commit_of_a_release_of_the_hub(toy):
     signature = score(recorded_sets(toy, {CLOSED: [4, 4, 4, 4, 3]}, "a"), toy).signature
     assert "hub:" not in str(signature)
     of_hub = replace(signature, hub="org/toy@0123456789ab" + "c" * 28)
@@ -99,13 +95,13 @@ WORDS = "prefix chosen by the submitter"
 
 
 @pytest.fixture(scope="module")
-def part(embedded: Release) -> Submission:
+def part(embedded):
     """All right on the first 40 of 176 open tasks, and of 600 closed ones; others know better."""
     known = {"digits/open-5w1s1q": np.full(40, 5), "digits/closed-5w1s1q": np.full(40, 5)}
     return recorded_sets(embedded, known, "part")
 
 
-def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
+def test_intervals_are_shown_and_nothing_is_concluded(part):
     report = fb.score(part)
     assert len(report.comparisons) == 6
     for c in report.comparisons:
@@ -132,7 +128,7 @@ def test_intervals_are_shown_and_nothing_is_concluded(part: Submission) -> None:
     assert WORDS in caption
 
 
-def test_a_whole_method_with_a_closed_prefix(embedded: Release) -> None:
+def test_a_whole_method_with_a_closed_prefix(embedded):
     # the open verdict stands; the closed one beside it rests on the prefix
     rng = np.random.default_rng(0)
     counts = {"digits/open-5w1s1q": rng.integers(0, 2, 176), "digits/closed-5w1s1q": [5] * 40}
@@ -142,7 +138,7 @@ def test_a_whole_method_with_a_closed_prefix(embedded: Release) -> None:
     assert {c.reason for c in report.comparisons} == {""}
 
 
-def test_it_counts_in_no_summary(part: Submission, embedded: Release) -> None:
+def test_it_counts_in_no_summary(part, embedded):
     whole = recorded_sets(embedded, {"digits/open-5w1s1q": np.arange(176) % 6}, "whole")
     with_part, without = fb.score(merge([whole, part])), fb.score(whole)
     assert with_part.verdict_counts["paired"] == without.verdict_counts["paired"]
@@ -150,7 +146,7 @@ def test_it_counts_in_no_summary(part: Submission, embedded: Release) -> None:
     assert rows.conclusive(with_part.sets[:1]).rows == rows.conclusive(without.sets).rows
 
 
-def test_a_release_s_own_prefix_is_ordinary(embedded, part, tmp_path) -> None:
+def test_a_release_s_own_prefix_is_ordinary(embedded, part, tmp_path):
     """Its maker chose before anyone compared, and a submitter cannot claim to be one."""
     whole = recorded_sets(embedded, {"digits/open-5w1s1q": np.zeros(176, int)}, "whole")
     of_release = replace(
@@ -165,7 +161,7 @@ def test_a_release_s_own_prefix_is_ordinary(embedded, part, tmp_path) -> None:
 
 
 @pytest.mark.slow
-def test_ladders_say_it_too(embedded: Release, tmp_path: Path) -> None:
+def test_ladders_say_it_too(embedded, tmp_path):
     recorder = Recorder("part")
     for step in ("random", "biased"):
         tasks = embedded.task_set("openclipart", f"{step}_titles-5w5s5q")
@@ -178,18 +174,18 @@ def test_ladders_say_it_too(embedded: Release, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("results") / "three.parquet"
     INPUTS["three.parquet"](path)
     return path
 
 
 @pytest.fixture(scope="module")
-def report(path: Path) -> Report:
+def report(path):
     return fb.score(path)
 
 
-def test_a_row_a_score_and_kind_of_interval(report: Report) -> None:
+def test_a_row_a_score_and_kind_of_interval(report):
     table = report.scores.to_arrow()
     assert table.schema == SCORES
     wanted = [
@@ -203,7 +199,7 @@ def test_a_row_a_score_and_kind_of_interval(report: Report) -> None:
     assert len(wanted) > len(report.scores)
 
 
-def test_a_row_a_comparison_and_kind_of_interval(report: Report) -> None:
+def test_a_row_a_comparison_and_kind_of_interval(report):
     table = report.comparisons.to_arrow()
     assert table.schema == COMPARISONS
     wanted = [
@@ -223,7 +219,7 @@ def test_a_row_a_comparison_and_kind_of_interval(report: Report) -> None:
 
 
 @pytest.mark.parametrize("name", ["scores", "comparisons"])
-def test_pandas_and_arrow_have_the_same_tables(name: str, report: Report) -> None:
+def test_pandas_and_arrow_have_the_same_tables(name, report):
     rows = getattr(report, name)
     wanted, frame = rows.to_arrow(), rows.to_pandas()
     assert list(frame.columns) == wanted.column_names
@@ -231,7 +227,7 @@ def test_pandas_and_arrow_have_the_same_tables(name: str, report: Report) -> Non
     assert pa.table(rows).equals(wanted)
 
 
-def test_scores_are_a_sequence(report: Report) -> None:
+def test_scores_are_a_sequence(report):
     scores = report.scores
     assert scores == tuple(scores)
     assert tuple(scores) == scores
@@ -248,19 +244,19 @@ PAIR = ["efficientnet_lite0/NCC", "efficientnet_lite2/LR"]
 SETS = {"datasets": ["emoji"], "task_sets": ["open-5w5s5q", "closed-5w5s5q"]}
 
 
-def rows_of(release: Release, level: float = 0.95) -> dict[str, dict[str, Any]]:
+def rows_of(release, level=0.95):
     """The rows of the pair on an open and a closed set, by kind."""
     report = fb.score(None, release, methods=PAIR, **SETS, level=level)
     return {row["interval"]: row for row in report.comparisons.to_arrow().to_pylist()}
 
 
 @pytest.fixture(scope="module")
-def pair(embedded: Release) -> dict[str, dict[str, Any]]:
+def pair(embedded):
     return rows_of(embedded)
 
 
 @pytest.mark.parametrize("kind", sorted(ESTIMANDS))
-def test_p_is_1_less_the_level_at_which_the_interval_ends_at_zero(embedded, pair, kind) -> None:
+def test_p_is_1_less_the_level_at_which_the_interval_ends_at_zero(embedded, pair, kind):
     row = pair[kind]
     assert 1e-6 < row["p"] < 0.99
     at = rows_of(embedded, 1 - row["p"])[kind]
@@ -268,7 +264,7 @@ def test_p_is_1_less_the_level_at_which_the_interval_ends_at_zero(embedded, pair
     assert at["p"] == row["p"]
 
 
-def check(table: pa.Table, level: float) -> None:
+def check(table, level):
     """Every interval has a p, below 1 - level where it excludes 0 and nowhere else."""
     p, width, difference = (
         table[name].to_numpy(zero_copy_only=False) for name in ("p", "halfwidth", "difference")
@@ -289,7 +285,7 @@ def check(table: pa.Table, level: float) -> None:
     ],
     ids=["two sets", "all"],
 )
-def test_p_agrees_with_intervals_at_every_level(embedded, sets, levels) -> None:
+def test_p_agrees_with_intervals_at_every_level(embedded, sets, levels):
     found = []
     for level in levels:
         table = fb.score(None, embedded, **sets, level=level).comparisons.to_arrow()
@@ -299,7 +295,7 @@ def test_p_agrees_with_intervals_at_every_level(embedded, sets, levels) -> None:
     assert all(p.equals(found[0]) for p in found)
 
 
-def test_p_counts_training_runs(tmp_path: Path) -> None:
+def test_p_counts_training_runs(tmp_path):
     INPUTS["runs.parquet"](path := tmp_path / "runs.parquet")
     table = fb.score(path).comparisons.to_arrow()
     check(table, 0.95)
@@ -312,7 +308,7 @@ def test_p_counts_training_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["prefix.parquet", "stopped.parquet"])
-def test_runs_that_stopped_have_no_p(tmp_path: Path, name: str) -> None:
+def test_runs_that_stopped_have_no_p(tmp_path, name):
     INPUTS[name](path := tmp_path / name)
     rows = fb.score(path).comparisons.to_arrow().to_pylist()
     assert {row["p"] for row in rows if row["reason"] or row["halfwidth"] is None} == {None}
@@ -333,7 +329,7 @@ NAMES = ("pixels/NCC", "pixels/LR", "wide/pixels/NCC", "clip/NCC", "clip/FT", "p
         ("NCC", ("wide/pixels",), "wide/pixels/NCC"),
     ],
 )
-def test_a_short_name_is_that_of_one_method(text, features, whole) -> None:
+def test_a_short_name_is_that_of_one_method(text, features, whole):
     assert whole_name(text, NAMES, features) == whole
     assert whole_names([text, whole], NAMES, features) == (whole,)
 
@@ -346,7 +342,7 @@ def test_a_short_name_is_that_of_one_method(text, features, whole) -> None:
         ("…/NCC", ("pixels",), ["pixels/NCC", "wide/pixels/NCC", "clip/NCC"]),
     ],
 )
-def test_of_several_an_error_lists_what_it_could_be(text, features, meant) -> None:
+def test_of_several_an_error_lists_what_it_could_be(text, features, meant):
     with pytest.raises(SpecError) as caught:
         whole_name(text, NAMES, features, where="--against")
     assert str(len(meant)) in caught.value.what
@@ -355,13 +351,13 @@ def test_of_several_an_error_lists_what_it_could_be(text, features, meant) -> No
 
 
 @pytest.mark.parametrize("text", ["", "CC", "pixels", "ncc", "…", "/NCC", "clip/FT…clip/FT"])
-def test_what_no_output_prints_is_unknown(text) -> None:
+def test_what_no_output_prints_is_unknown(text):
     with pytest.raises(UnknownNameError):
         whole_name(text, NAMES, ("pixels",))
 
 
 @pytest.mark.parametrize("most", [20, 24, 29, 30, 40])
-def test_what_an_output_cuts_short_can_be_copied(most) -> None:
+def test_what_an_output_cuts_short_can_be_copied(most):
     names = ("efficientnet_lite0-pca128/MatchingNet", "efficientnet_lite1/LR", "mobilenet_v2/NCC")
     for name in names:
         assert whole_name(shortened(name, most), names) == name

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -17,25 +16,22 @@ from recorded import answered, recorded
 from analysis_sql.queries.engine import open_database, query_names, run_query
 from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError
-from fslbench_data.release.release import Release
 from fslbench_data.scoring.open_log import open_log
 from fslbench_data.scoring.sql import VIEWS, connect, only_named, tables
-from fslbench_data.submission.model import Submission
 
 
 @pytest.fixture(scope="module")
-def connection(embedded: Release, example: Submission) -> Iterator[duckdb.DuckDBPyConnection]:
+def connection(embedded, example):
     with connect(embedded, example) as opened:
         yield opened
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = pa.Table.from_batches(run_query(connection, sql)).to_pylist()
-    return rows
+def _rows(connection, sql):
+    return pa.Table.from_batches(run_query(connection, sql)).to_pylist()
 
 
 @pytest.mark.parametrize("told", ["class_correct", "correct", "predictions", "nothing"])
-def test_class_accuracies_follow_from_what_says_which_queries_are_right(toy, told) -> None:
+def test_class_accuracies_follow_from_what_says_which_queries_are_right(toy, told):
     """Counts by class, right and wrong, and predictions give the same; counts alone give none."""
     tasks = toy.task_set("cats", "closed-2w1s2q")
     answers = np.random.default_rng(0).integers(0, 2, tasks.query_label.shape)
@@ -52,7 +48,7 @@ def test_class_accuracies_follow_from_what_says_which_queries_are_right(toy, tol
     assert found == ({} if told == "nothing" else by_hand)
 
 
-def test_class_accuracies_of_a_log() -> None:
+def test_class_accuracies_of_a_log():
     """Of all runs, from the column correct, class by class in the order of class_ids."""
     columns = own_logs.with_roles(own_logs.log(methods={"m": 0.0}, tasks=120))
     rng = np.random.default_rng(0)
@@ -71,7 +67,7 @@ def test_class_accuracies_of_a_log() -> None:
     }
 
 
-def test_tasks_join_with_attributes(connection: duckdb.DuckDBPyConnection) -> None:
+def test_tasks_join_with_attributes(connection):
     """Every support image of a biased task has its class's attribute."""
     right = connection.execute(
         """
@@ -123,7 +119,7 @@ secret_of_this_module = __import__("pyarrow").table({"a": [1]})
         ("", False),
     ],
 )
-def test_what_a_query_may_not(connection, sql, locked) -> None:
+def test_what_a_query_may_not(connection, sql, locked):
     """Some of it not on the connection itself either."""
     with pytest.raises(QueryError):
         _rows(connection, sql)
@@ -134,7 +130,7 @@ def test_what_a_query_may_not(connection, sql, locked) -> None:
 
 
 @pytest.mark.slow
-def test_limit_of_memory(embedded: Release) -> None:
+def test_limit_of_memory(embedded):
     with connect(embedded, memory="200MB") as small:
         with pytest.raises(QueryError, match="more memory"):
             _rows(small, "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(10000000)")
@@ -142,7 +138,7 @@ def test_limit_of_memory(embedded: Release) -> None:
         assert _rows(small, "SELECT 1 AS a") == [{"a": 1}]
 
 
-def test_amounts_of_memory(toy: Release) -> None:
+def test_amounts_of_memory(toy):
     amounts = {"1GB": 10**9, "1g": 10**9, "0.5 GiB": 2**29, "512mib": 2**29, "20000000B": 2 * 10**7}
     assert {text: memory_bytes(text) for text in amounts} == amounts
     for amount in ("lots", "-1", "0GB"):
@@ -150,7 +146,7 @@ def test_amounts_of_memory(toy: Release) -> None:
             connect(toy, memory=amount)
 
 
-def test_a_pivot_names_its_columns(connection: duckdb.DuckDBPyConnection) -> None:
+def test_a_pivot_names_its_columns(connection):
     with pytest.raises(QueryError, match="name them: PIVOT"):
         _rows(connection, "PIVOT accuracies ON method USING first(mean)")
     named = (
@@ -160,7 +156,7 @@ def test_a_pivot_names_its_columns(connection: duckdb.DuckDBPyConnection) -> Non
     assert len(_rows(connection, named)) == 12
 
 
-def test_scores_are_made_only_for_queries_that_name_them(toy, monkeypatch) -> None:
+def test_scores_are_made_only_for_queries_that_name_them(toy, monkeypatch):
     info = toy.task_set_info("cats", "open-2w1s2q")
     everything = tables(toy, recorded(info, np.arange(info.n_tasks)))
     limits = {"seconds": 60.0, "memory": "1GB"}
@@ -188,7 +184,7 @@ IN_JUPYTER = (
 
 
 @pytest.mark.parametrize("before", ["", IN_JUPYTER], ids=["python -c", "Jupyter"])
-def test_a_slow_query_prints_no_progress(before, tmp_path, monkeypatch) -> None:
+def test_a_slow_query_prints_no_progress(before, tmp_path, monkeypatch):
     """DuckDB does by itself where Python has no main file; in Jupyter it may refuse the setting."""
     if before:
         pytest.importorskip("IPython", reason="needs ipykernel, of the extra `test`")
@@ -202,7 +198,7 @@ def test_a_slow_query_prints_no_progress(before, tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
-def test_a_forked_process_checks_and_ends_after_its_parent_checked() -> None:
+def test_a_forked_process_checks_and_ends_after_its_parent_checked():
     """Closing the database of the parent, whose threads are not there, hung or crashed."""
     code = (
         "import os, signal, sys\n"
@@ -218,7 +214,7 @@ def test_a_forked_process_checks_and_ends_after_its_parent_checked() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows removes no folder that is worked in")
-def test_without_a_working_folder_an_error_says_so(tmp_path: Path) -> None:
+def test_without_a_working_folder_an_error_says_so(tmp_path):
     code = (
         "import os\n"
         "from analysis_sql.queries.engine import new_database\n"

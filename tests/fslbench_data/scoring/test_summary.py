@@ -1,7 +1,6 @@
 """What is read of a report first: task sets, baselines, tallies, and how several methods stand."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from recorded import recorded
 import fslbench_data as fb
 from analysis_sql.ranking import multiple_comparisons as told_apart_module
 from fslbench_data.render.figures import rows
-from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.merging import merge
@@ -20,11 +18,11 @@ LITE = "efficientnet_lite0"
 
 
 @pytest.fixture(scope="module")
-def emoji(embedded) -> Report:
+def emoji(embedded):
     return fb.score(None, embedded, datasets="emoji")
 
 
-def _noisy(release, name: str, task_sets: str, **about: str) -> fb.Submission:
+def _noisy(release, name, task_sets, **about):
     """The counts of a reference method, moved at random by at most one of each task."""
     recorder = fb.Recorder(name, **about)
     rng = np.random.default_rng(len(name))
@@ -49,8 +47,8 @@ def _noisy(release, name: str, task_sets: str, **about: str) -> fb.Submission:
     ],
 )
 def test_a_method_meets_those_of_its_features_else_the_most_accurate(
-    embedded, name: str, about: dict[str, str], features: str
-) -> None:
+    embedded, name, about, features
+):
     met = [f"{features}/{head}" for head in ("NCC", "MatchingNet", "LR")] if features else None
     report = fb.score(_noisy(embedded, name, "open-5w5s5q", **about), embedded)
     (row,) = summarize(report).rows
@@ -70,7 +68,7 @@ def test_a_method_meets_those_of_its_features_else_the_most_accurate(
 
 
 @pytest.mark.parametrize("question", ["new images", "new classes"])
-def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question: str) -> None:
+def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question):
     report = fb.score(_noisy(embedded, f"{LITE}/mine", "closed-5w1s1q closed-5w5s5q"), embedded)
     summary, kind = summarize(report), question.removeprefix("new ")
     (tally,) = [tally for tally in summary.tallies if tally.question == question]
@@ -98,7 +96,7 @@ def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question:
     assert question == "new classes" or len(kept) < tally.unadjusted
 
 
-def test_a_run_that_stopped_meets_its_rival_and_is_told_from_no_other(embedded) -> None:
+def test_a_run_that_stopped_meets_its_rival_and_is_told_from_no_other(embedded):
     """Its rule tells the two apart; it has no p-value that others could be counted with."""
     mine, rival = _noisy(embedded, f"{LITE}/mine", "closed-5w5s5q"), "mobilenet_v2/NCC"
     rule = Stopping(rival, 0.95)
@@ -112,7 +110,7 @@ def test_a_run_that_stopped_meets_its_rival_and_is_told_from_no_other(embedded) 
     assert (tally.compared, tally.better, tally.worse, tally.unknown, tally.ns) == (4, 1, 0, 3, 0)
 
 
-def test_tallies_do_not_depend_on_the_order_of_methods(embedded) -> None:
+def test_tallies_do_not_depend_on_the_order_of_methods(embedded):
     parts = [_noisy(embedded, name, "closed-5w1s1q closed-5w5s5q") for name in ("mine", "another")]
     one, other = (
         summarize(fb.score(merge(order), embedded, against="another")).tallies
@@ -122,7 +120,7 @@ def test_tallies_do_not_depend_on_the_order_of_methods(embedded) -> None:
     assert [tally.family for tally in one] == [2, 2]
 
 
-def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) -> None:
+def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded):
     info, rng = embedded.task_set_info("digits", "closed-5w5s5q"), np.random.default_rng(0)
     of = {"low": (15, 600), "high": (20, 600), "short": (22, 300), "stopped": (22, 600)}
     parts = [
@@ -138,7 +136,7 @@ def test_only_methods_whose_tasks_were_fixed_and_are_all_are_judged(embedded) ->
     assert column.by_method["high"].behind == 0.0
 
 
-def test_equal_methods_share_the_highest_mean(embedded) -> None:
+def test_equal_methods_share_the_highest_mean(embedded):
     info, counts = embedded.task_set_info("digits", "open-5w5s5q"), np.arange(31) % 26
     parts = [
         recorded(info, np.maximum(counts - lost, 0), name, trained=False)
@@ -155,7 +153,7 @@ def test_equal_methods_share_the_highest_mean(embedded) -> None:
         assert text in str(report)
 
 
-def test_of_few_tasks_and_nothing_to_compare_no_verdict_is_spoken_of(embedded) -> None:
+def test_of_few_tasks_and_nothing_to_compare_no_verdict_is_spoken_of(embedded):
     info = embedded.task_set_info("cub", "published-5w5s5q")
     alone = recorded(info, [20] * 30 + [25] * 3, "alone", trained=False)
     text = str(fb.score(alone, embedded))
@@ -164,7 +162,7 @@ def test_of_few_tasks_and_nothing_to_compare_no_verdict_is_spoken_of(embedded) -
 
 
 @pytest.mark.parametrize("suite", ["open", "pooled"])
-def test_very_many_methods_are_told_apart_where_holm_would(emoji, suite, monkeypatch) -> None:
+def test_very_many_methods_are_told_apart_where_holm_would(emoji, suite, monkeypatch):
     each = next(s for s in emoji.sets if s.scored.task_set == f"{suite}-5w1s1q")
     everyone = range(len(each.scores))
     by_holm = standings(each, everyone)
@@ -179,7 +177,7 @@ def test_very_many_methods_are_told_apart_where_holm_would(emoji, suite, monkeyp
     assert marks & {Mark.NEW_IMAGES, Mark.SIGNIFICANT}
 
 
-def test_a_set_that_more_methods_answer_leads(embedded) -> None:
+def test_a_set_that_more_methods_answer_leads(embedded):
     of = {"a": "open-5w5s5q pooled-5w5s5q", "b": "open-5w5s5q", "c": "grouped-5w5s5q"}
     parts = [_noisy(embedded, f"one/{name}", sets) for name, sets in of.items()]
     answered = summarize(fb.score(merge(parts), embedded))
@@ -189,7 +187,7 @@ def test_a_set_that_more_methods_answer_leads(embedded) -> None:
     assert answered.other_sets == 2
 
 
-def _columns(*gaps: dict[str, float]) -> Any:
+def _columns(*gaps):
     """Of each task set, how far methods are behind its highest mean."""
     return [
         SimpleNamespace(by_method={name: SimpleNamespace(behind=b) for name, b in column.items()})
@@ -212,5 +210,5 @@ def _columns(*gaps: dict[str, float]) -> Any:
         ("BA", [{"A": 0}, {"B": 0}], "BA"),
     ],
 )
-def test_who_comes_first(names: str, gaps: list[dict[str, float]], ordered: str) -> None:
+def test_who_comes_first(names, gaps, ordered):
     assert best_first([*names], _columns(*gaps)) == [*ordered]

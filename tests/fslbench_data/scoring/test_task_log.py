@@ -1,10 +1,7 @@
 """Reading a researcher's own log: every form, what is wrong, and sizes by data sets' names."""
 
 import json
-from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import own_logs
@@ -33,28 +30,28 @@ LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=6)
 _REST = ("n_correct", "n_query")
 
 
-def _read(source: object) -> TaskLog:
+def _read(source):
     (log,) = TaskLog.read(source)
     return log
 
 
-def _joined(ids: list[Any]) -> list[list[Any]]:
+def _joined(ids):
     """Ids of each class as one list a task."""
     return [[i for own in of_task for i in own] for of_task in ids]
 
 
-def _flat(columns: own_logs.Columns) -> own_logs.Columns:
+def _flat(columns):
     return columns | {"image_ids": _joined(columns["image_ids"])}
 
 
-def _texts(columns: own_logs.Columns) -> own_logs.Columns:
+def _texts(columns):
     """The same with padded texts for ids, which sort as the numbers do."""
     images = [[[f"{i:06}.png" for i in own] for own in ids] for ids in columns["image_ids"]]
     classes = [[f"c{c:02}" for c in ids] for ids in columns["class_ids"]]
     return columns | {"class_ids": classes, "image_ids": images}
 
 
-def _check(log: TaskLog) -> None:
+def _check(log):
     """It is LOG, whatever the ids are called."""
     assert (log.methods, len(log.tasks)) == (("weak", "strong", "strong too"), 7)
     assert log.method.tolist() == [0] * 7 + [1] * 7 + [2] * 7
@@ -66,27 +63,27 @@ def _check(log: TaskLog) -> None:
     assert np.allclose(log.y, np.array(LOG["n_correct"]) / 25, atol=0)
 
 
-def _roles(columns: own_logs.Columns) -> own_logs.Columns:
+def _roles(columns):
     """The same with the first image of every class for support, the others in one list."""
     told = own_logs.with_roles(columns, 1)
     return told | {"query_ids": _joined(told["query_ids"])}
 
 
-def _cells(columns: own_logs.Columns) -> own_logs.Columns:
+def _cells(columns):
     """The same with lists as texts, as a CSV file that was converted has them."""
     return columns | {k: [json.dumps(v) for v in columns[k]] for k in ("class_ids", "image_ids")}
 
 
-def _shares(columns: own_logs.Columns) -> own_logs.Columns:
+def _shares(columns):
     shares = [count / 25 for count in columns["n_correct"]]
     return {k: v for k, v in columns.items() if k not in _REST} | {"accuracy": shares}
 
 
 @pytest.mark.parametrize("form", [dict, _flat, _texts, _roles, _cells, _shares])
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "rows", "columns", "arrow"])
-def test_every_form_gives_the_same(kind, form, tmp_path) -> None:
+def test_every_form_gives_the_same(kind, form, tmp_path):
     columns = form(LOG)
-    sources: dict[str, Callable[[], object]] = {
+    sources = {
         "parquet": lambda: write_columns(tmp_path / "x.parquet", columns),
         "csv": lambda: str(write_columns(tmp_path / "x.csv", columns)),
         "jsonl": lambda: write_columns(tmp_path / "x.jsonl", columns),
@@ -97,7 +94,7 @@ def test_every_form_gives_the_same(kind, form, tmp_path) -> None:
     _check(_read(sources[kind]()))
 
 
-FRAMES: dict[str, Callable[[pa.Table], Any]] = {
+FRAMES = {
     "large lists of string views": lambda _: polars.DataFrame(_texts(LOG)),
     "columns of arrays": lambda _: {name: np.array(values) for name, values in LOG.items()},
     "rows with arrays": lambda _: [
@@ -113,17 +110,17 @@ FRAMES: dict[str, Callable[[pa.Table], Any]] = {
 }
 
 
-def _arrays(frame: Any) -> Any:
+def _arrays(frame):
     """A frame whose cells are arrays, of images (K, m)."""
     return frame.assign(image_ids=[np.stack(list(ids)) for ids in frame["image_ids"]])
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_whatever_speaks_arrow_is_a_log(kind: str) -> None:
+def test_whatever_speaks_arrow_is_a_log(kind):
     _check(_read(FRAMES[kind](pa.table(LOG))))
 
 
-def test_what_is_no_table_is_refused_as_of_submissions() -> None:
+def test_what_is_no_table_is_refused_as_of_submissions():
     for source, said in ((polars.DataFrame, "class DataFrame"), (3, "int"), (iter(()), "tuple_")):
         with pytest.raises(SchemaError, match=f"the log is a {said}"):
             _read(source)
@@ -131,7 +128,7 @@ def test_what_is_no_table_is_refused_as_of_submissions() -> None:
 
 @pytest.mark.parametrize("name", ["step", "shots", "run", "__index_level_0__", None])
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
-def test_an_index_is_left_alone(name: str | None, ending: str, tmp_path: Path) -> None:
+def test_an_index_is_left_alone(name, ending, tmp_path):
     if ending == "csv" and name == "run":
         pytest.skip("CSV does not say that a column is the index")
     frame = pd.DataFrame(_flat(LOG))
@@ -142,7 +139,7 @@ def test_an_index_is_left_alone(name: str | None, ending: str, tmp_path: Path) -
     _check(_read(path))
 
 
-def test_an_index_that_is_needed_is_read(tmp_path: Path) -> None:
+def test_an_index_that_is_needed_is_read(tmp_path):
     frame = pd.DataFrame(LOG).set_index(["task", "method"])
     frame.to_parquet(tmp_path / "x.parquet")
     _check(_read(tmp_path / "x.parquet"))
@@ -150,7 +147,7 @@ def test_an_index_that_is_needed_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gap", [None, float("nan")])
 @pytest.mark.parametrize("kind", ["pandas", "columns"])
-def test_the_advice_on_names_of_several_kinds_leads_on(kind: str, gap: object) -> None:
+def test_the_advice_on_names_of_several_kinds_leads_on(kind, gap):
     """Texts are made of all there are, and then the empty one is named."""
     tasks = [gap, 3, "x", *LOG["task"][3:]]
     make = (lambda c: c) if kind == "columns" else pd.DataFrame
@@ -162,26 +159,26 @@ def test_the_advice_on_names_of_several_kinds_leads_on(kind: str, gap: object) -
         _read(make(LOG | {"task": texts}))
 
 
-def test_texts_that_look_like_dates(tmp_path: Path) -> None:
+def test_texts_that_look_like_dates(tmp_path):
     dates = [[f"2020-01-{c + 1:02}" for c in ids] for ids in LOG["class_ids"]]
     log = _read(write_columns(tmp_path / "x.jsonl", LOG | {"class_ids": dates}))
     assert log.classes[0] == "2020-01-01"
     _check(log)
 
 
-def _with(name: str, value: Any, at: int = 3) -> own_logs.Columns:
+def _with(name, value, at=3):
     return LOG | {name: [*LOG[name][:at], value, *LOG[name][at + 1 :]]}
 
 
-def _without(*names: str, **more: list[Any]) -> own_logs.Columns:
+def _without(*names, **more):
     return {k: v for k, v in LOG.items() if k not in names} | more
 
 
-def _of(accuracies: list[Any]) -> own_logs.Columns:
+def _of(accuracies):
     return _without(*_REST, accuracy=accuracies)
 
 
-WRONG: dict[str, tuple[Any, ...]] = {
+WRONG = {
     "queries alone": (
         LOG | {"image_ids": [[own[1:] for own in ids] for ids in LOG["image_ids"]]},
         "n_query is 25 and a task has 25 images: 0 of support for 5 classes",
@@ -272,12 +269,12 @@ _OF_JSON = (float, int, str, list, dict)
 )
 @pytest.mark.parametrize("name", ["note", "seed", "shots"])
 @pytest.mark.parametrize("kind", ["jsonl", "rows", "columns", "pandas"])
-def test_other_columns_are_left_alone(kind, name, others, tmp_path) -> None:
+def test_other_columns_are_left_alone(kind, name, others, tmp_path):
     """Whatever they hold, also values of several kinds; optional ones too, if they are no help."""
     columns = LOG | {name: [*others, *([others[0]] * 19)]}
     if kind == "jsonl" and not isinstance(others[0], _OF_JSON):
         pytest.skip("JSON does not have such values")
-    sources: dict[str, Callable[[], object]] = {
+    sources = {
         "jsonl": lambda: write_columns(tmp_path / "x.jsonl", columns),
         "rows": lambda: own_logs.rows(columns),
         "columns": lambda: columns,
@@ -287,7 +284,7 @@ def test_other_columns_are_left_alone(kind, name, others, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_said(name: str) -> None:
+def test_what_is_wrong_is_said(name):
     columns, said, *error = WRONG[name]
     with pytest.raises(*error or [SchemaError], match=said):
         _read(columns)
@@ -306,16 +303,16 @@ def test_what_is_wrong_is_said(name: str) -> None:
         ("x.jsonl", b'{"task": ' + b"[" * 5000 + b"]" * 5000 + b"}\n", "nested 5001 deep"),
     ],
 )
-def test_files_that_are_refused(file: str, content: bytes, said: str, tmp_path: Path) -> None:
+def test_files_that_are_refused(file, content, said, tmp_path):
     (tmp_path / file).write_bytes(content)
     with pytest.raises((UnreadableError, SchemaError), match=said):
         _read(tmp_path / file)
 
 
-def test_tables_of_two_columns(tmp_path: Path) -> None:
+def test_tables_of_two_columns(tmp_path):
     (path := tmp_path / "sizes.csv").write_text("class,n_images,more\n3,20,x\n5,21,y\n")
     (other := tmp_path / "sizes.json").write_text('{"3": 20, "5": 21}')
-    forms: list[object] = [
+    forms = [
         path, str(other), {3: 20, 5: 21}, {"class": [3, 5], "n_images": [20, 21]},
         pa.table({"class": ["3", "5"], "n_images": [20, 21]}), {np.int64(3): np.int64(20), 5: 21},
     ]  # fmt: skip
@@ -337,7 +334,7 @@ def test_tables_of_two_columns(tmp_path: Path) -> None:
         ({3: None}, "is empty"),
     ],
 )
-def test_sizes_that_are_refused(content: object, said: str) -> None:
+def test_sizes_that_are_refused(content, said):
     with pytest.raises(SchemaError, match=said):
         numbers_by_id(content, "class", "n_images", "sizes")
 
@@ -352,13 +349,13 @@ def test_sizes_that_are_refused(content: object, said: str) -> None:
         ("[" * 100_000, UnreadableError, "JSON"),
     ],
 )
-def test_a_file_of_sizes_is_named(content, error, said, tmp_path) -> None:
+def test_a_file_of_sizes_is_named(content, error, said, tmp_path):
     (path := tmp_path / "sizes.json").write_text(content)
     with pytest.raises(error, match=said):
         numbers_by_id(path, "class", "n_images", "class sizes")
 
 
-def test_roles_are_told() -> None:
+def test_roles_are_told():
     told, untold = _read(_roles(LOG)), _read(LOG)
     assert (told.roles, untold.roles) == (True, False)
     assert (told.shots == 1).all()
@@ -367,20 +364,20 @@ def test_roles_are_told() -> None:
         _check(_read(LOG | {"shots": [shots] * 21}))
 
 
-def _again(columns: own_logs.Columns, times: int, **more: list[Any]) -> own_logs.Columns:
+def _again(columns, times, **more):
     return {**{name: values * times for name, values in columns.items()}, **more}
 
 
 @pytest.mark.parametrize("name", ["run", "seed", "trial", "fold"])
 @pytest.mark.parametrize("kind", [int, str])
-def test_training_runs(name: str, kind: type) -> None:
+def test_training_runs(name, kind):
     values = [kind(run) for run in (7, 3) for _ in range(21)]
     log = _read(_again(LOG, 2, **{name: values}))
     assert (log.runs, log.run_column) == (("7", "3"), name)
     assert log.run.tolist() == [0] * 21 + [1] * 21
 
 
-def test_floats_of_pandas_name_runs_and_tasks() -> None:
+def test_floats_of_pandas_name_runs_and_tasks():
     frame = pd.DataFrame(_again(_flat(LOG), 2, run=[1.0] * 21 + [2.0] * 21))
     assert _read(frame).runs == ("1", "2")
     numbered = frame.assign(task=[*range(21), *range(21)])
@@ -388,7 +385,7 @@ def test_floats_of_pandas_name_runs_and_tasks() -> None:
     assert read[0] == read[1] == tuple(map(str, range(21)))
 
 
-LEFT_ALONE: dict[str, list[Any]] = {
+LEFT_ALONE = {
     "one value": [0] * 42,
     "does not tell all apart": [0] * 41 + [1],
     "of two kinds": [1] * 21 + ["b"] * 21,
@@ -398,7 +395,7 @@ LEFT_ALONE: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("name", LEFT_ALONE)
-def test_columns_that_name_no_runs(name: str, tmp_path: Path) -> None:
+def test_columns_that_name_no_runs(name, tmp_path):
     columns = _again(LOG, 2, seed=LEFT_ALONE[name])
     lines = write_columns(tmp_path / "x.jsonl", columns)
     for source in (columns, own_logs.rows(columns), lines):
@@ -408,10 +405,10 @@ def test_columns_that_name_no_runs(name: str, tmp_path: Path) -> None:
     assert _read(once).run_column == ""  # no task repeats: a column like any other
 
 
-def _drawn(sizes: dict[str, int], tasks: int = 300) -> dict[str, list[Any]]:
+def _drawn(sizes, tasks=300):
     """Tasks of 5 ways and 6 images a class, drawn from classes of these names and sizes."""
     rng, names = np.random.default_rng(0), [*sizes]
-    log: dict[str, list[Any]] = {"method": ["A"] * tasks, "task": list(range(tasks))}
+    log = {"method": ["A"] * tasks, "task": list(range(tasks))}
     classes = [rng.choice(len(names), 5, replace=False) for _ in range(tasks)]
     log["class_ids"] = [[names[c] for c in of] for of in classes]
     log["image_ids"] = [
@@ -425,7 +422,7 @@ def _drawn(sizes: dict[str, int], tasks: int = 300) -> dict[str, list[Any]]:
 MINI = {str(n): 600 for n in range(20)}
 
 
-def test_the_splits_of_papers() -> None:
+def test_the_splits_of_papers():
     splits = known.test_splits()
     assert (splits["miniimagenet"].classes, splits["miniimagenet"].images) == (20, 600)
     assert (splits["tieredimagenet"].classes, splits["tieredimagenet"].images) == (160, 954)
@@ -437,7 +434,7 @@ def test_the_splits_of_papers() -> None:
     assert known.test_split("CIFAR-FS") == splits["cifar_fs"]
 
 
-def test_sizes_under_the_names_of_a_log() -> None:
+def test_sizes_under_the_names_of_a_log():
     split = known.TestSplit({"a": 3, "b": 3, "c": 3})
     assert split.sizes_of(["b", "c"]) == {"a": 3, "b": 3, "c": 3}
     assert split.sizes_of(["0", "2"]) == {"0": 3, "2": 3, "a": 3}
@@ -446,7 +443,7 @@ def test_sizes_under_the_names_of_a_log() -> None:
     assert known.TestSplit({"a": 3, "b": 4}).sizes_of(["0"]) == {"a": 3, "b": 4}
 
 
-def test_data_sets_by_their_names() -> None:
+def test_data_sets_by_their_names():
     """Of papers, whatever the log calls their classes, and of the package."""
     classes = fb.load_release().classes("digits")
     digits = {row["class_name"]: row["n_images"] for row in classes.to_pylist()}
@@ -457,7 +454,7 @@ def test_data_sets_by_their_names() -> None:
         assert estimates(named) == estimates(given)
 
 
-def test_cub_by_the_names_of_its_classes() -> None:
+def test_cub_by_the_names_of_its_classes():
     sizes = known.test_splits()["cub"].known
     log = _drawn(sizes, tasks=600)
     seen = {image for task in log["image_ids"] for of in task for image in of}
@@ -467,7 +464,7 @@ def test_cub_by_the_names_of_its_classes() -> None:
         fb.interval(log, class_sizes="CUB")
 
 
-def test_names_that_give_no_sizes() -> None:
+def test_names_that_give_no_sizes():
     for name in ("minimagenet", "cropdisease"):
         with pytest.raises(UnknownNameError, match="or give a file with the columns class and"):
             fb.interval(_drawn(MINI), class_sizes=name)

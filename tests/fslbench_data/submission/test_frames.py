@@ -1,9 +1,6 @@
 """Frames of pandas and polars and Arrow tables are read as files are, with the same checks."""
 
 import warnings
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +25,7 @@ COLUMNS = ("method", "dataset", "task_set", "task_id", "n_correct", "n_query")
 
 
 @pytest.fixture(scope="module")
-def answers() -> fb.Submission:
+def answers():
     """Two methods on a task set, one of them transductive."""
     tasks = fb.load_release().task_set("digits", "open-5w5s5q")
     mine = answered(tasks, tasks.query_label)
@@ -37,31 +34,31 @@ def answers() -> fb.Submission:
 
 
 @pytest.fixture(scope="module")
-def report(answers: fb.Submission) -> fb.Report:
+def report(answers):
     return fb.score(answers)
 
 
-def _pandas(table: pa.Table) -> Any:
+def _pandas(table):
     return pytest.importorskip("pandas") and table.to_pandas()
 
 
-def _polars(table: pa.Table) -> Any:
+def _polars(table):
     return pytest.importorskip("polars").from_arrow(table)
 
 
-def _categories(table: pa.Table) -> Any:
+def _categories(table):
     polars = pytest.importorskip("polars")
     names = polars.col("method", "dataset", "task_set")
     return _polars(table).with_columns(names.cast(polars.Categorical))
 
 
-def _apart(table: pa.Table) -> list[pa.Table]:
+def _apart(table):
     """Two parts, each of which has its own dictionary of names."""
     parts = (table.slice(0, 31), table.slice(31))
     return [part.set_column(0, "method", part["method"].dictionary_encode()) for part in parts]
 
 
-FRAMES: dict[str, Callable[[pa.Table], Any]] = {
+FRAMES = {
     "arrow": lambda table: table,
     "pandas": _pandas,
     "polars": _polars,
@@ -83,9 +80,7 @@ FRAMES: dict[str, Callable[[pa.Table], Any]] = {
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_whatever_speaks_arrow_is_a_frame(
-    kind: str, answers: fb.Submission, report: fb.Report
-) -> None:
+def test_whatever_speaks_arrow_is_a_frame(kind, answers, report):
     frame = FRAMES[kind](pa.Table.from_pylist(answers.to_arrow().to_pylist()))
     with warnings.catch_warnings():
         warnings.simplefilter("error", FSLBenchWarning)
@@ -98,9 +93,7 @@ def test_whatever_speaks_arrow_is_a_frame(
     assert [score.transductive for score in found.scores[:2]] == [False, True]
 
 
-def test_fingerprints_and_methods_are_said_beside_the_frame(
-    answers: fb.Submission, report: fb.Report
-) -> None:
+def test_fingerprints_and_methods_are_said_beside_the_frame(answers, report):
     release = fb.load_release()
     frame = answers.table.select(list(COLUMNS))
     with pytest.raises(UnboundError):
@@ -115,12 +108,12 @@ def test_fingerprints_and_methods_are_said_beside_the_frame(
     assert fb.score(said) == report
 
 
-def test_whatever_takes_arrow_takes_a_submission(answers: fb.Submission, report: fb.Report) -> None:
+def test_whatever_takes_arrow_takes_a_submission(answers, report):
     frame = pytest.importorskip("polars").DataFrame(answers)
     assert fb.score(frame) == report
 
 
-def test_columns_of_many_types_are_read(answers: fb.Submission, report: fb.Report) -> None:
+def test_columns_of_many_types_are_read(answers, report):
     pandas = pytest.importorskip("pandas")
     frame = answers.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
@@ -146,9 +139,7 @@ def test_columns_of_many_types_are_read(answers: fb.Submission, report: fb.Repor
         ("method", None, SchemaError, "column 'method' is empty in data row 17"),
     ],
 )
-def test_a_wrong_value_is_named_by_its_row(
-    column: str, value: object, error: type[Exception], message: str, answers: fb.Submission
-) -> None:
+def test_a_wrong_value_is_named_by_its_row(column, value, error, message, answers):
     pytest.importorskip("pandas")
     frame = answers.to_pandas()
     frame[column] = frame[column].astype(object)
@@ -157,7 +148,7 @@ def test_a_wrong_value_is_named_by_its_row(
         fb.score(frame)
 
 
-def test_frames_are_checked_as_files_are(answers: fb.Submission) -> None:
+def test_frames_are_checked_as_files_are(answers):
     table = answers.to_arrow()
     with pytest.raises(MissingTaskError):
         fb.validate(table.slice(1))
@@ -167,7 +158,7 @@ def test_frames_are_checked_as_files_are(answers: fb.Submission) -> None:
         fb.validate(table.slice(0, 0))
 
 
-def test_what_methods_say_is_checked(answers: fb.Submission) -> None:
+def test_what_methods_say_is_checked(answers):
     for methods, said in (
         ({"theirs": {}}, "says something of theirs"),
         ({"mine": {"colour": "red"}}, "colour"),
@@ -177,14 +168,14 @@ def test_what_methods_say_is_checked(answers: fb.Submission) -> None:
             fb.Submission.from_frame(answers.to_arrow(), methods=methods)
 
 
-def test_a_file_that_arrow_reads_keeps_what_it_declares(tmp_path: Path) -> None:
+def test_a_file_that_arrow_reads_keeps_what_it_declares(tmp_path):
     path = tmp_path / "prefix.parquet"
     INPUTS["prefix.parquet"](path)
     assert fb.score(pq.read_table(path)) == fb.score(path)
 
 
 @pytest.mark.slow
-def test_frames_are_asked_in_sql_and_planned_with(answers: fb.Submission) -> None:
+def test_frames_are_asked_in_sql_and_planned_with(answers):
     with fb.connect(None, answers.to_arrow()) as connection:
         asked = "SELECT DISTINCT method FROM results WHERE NOT is_reference ORDER BY ALL"
         assert connection.execute(asked).fetchall() == [("mine",), ("yours",)]
@@ -193,25 +184,25 @@ def test_frames_are_asked_in_sql_and_planned_with(answers: fb.Submission) -> Non
 
 
 class Broken:
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+    def __arrow_c_stream__(self, requested_schema=None):
         raise RuntimeError("gone")
 
 
-def _lost(table: pa.Table) -> Any:
-    def batches() -> Any:
+def _lost(table):
+    def batches():
         yield from table.to_batches()
         raise RuntimeError("lost")
 
     return pa.RecordBatchReader.from_batches(table.schema, batches())
 
 
-def _read(table: pa.Table) -> Any:
+def _read(table):
     reader = table.to_reader()
     reader.read_all()
     return reader
 
 
-REFUSED: dict[str, tuple[Callable[[pa.Table], Any], str]] = {
+REFUSED = {
     "lazy": (lambda t: _polars(t).lazy(), r"a LazyFrame\n(?s:.*)its .collect\(\) returns"),
     "a data set": (
         lambda t: pytest.importorskip("pyarrow.dataset").dataset(t),
@@ -236,13 +227,13 @@ REFUSED: dict[str, tuple[Callable[[pa.Table], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_table_is_refused_in_our_words(name: str, answers: fb.Submission) -> None:
+def test_what_is_no_table_is_refused_in_our_words(name, answers):
     make, said = REFUSED[name]
     with pytest.raises((SchemaError, UnreadableError), match=said):
         fb.validate(make(answers.to_arrow()))
 
 
-def test_whole_floats_name_runs_as_in_logs(answers: fb.Submission, tmp_path: Path) -> None:
+def test_whole_floats_name_runs_as_in_logs(answers, tmp_path):
     """Of what Python, pandas and Parquet give: integers that once had a gap are floats."""
     table, path = answers.table, tmp_path / "x.parquet"
     for runs in (1.0, 1):
@@ -256,9 +247,7 @@ def test_whole_floats_name_runs_as_in_logs(answers: fb.Submission, tmp_path: Pat
     ("ending", "index"),  # CSV does not say that a column is the index
     [("csv", None), ("parquet", None), ("parquet", "step"), ("parquet", "run")],
 )
-def test_files_with_the_index_of_a_frame(
-    ending: str, index: str | None, answers: fb.Submission, tmp_path: Path
-) -> None:
+def test_files_with_the_index_of_a_frame(ending, index, answers, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = answers.to_arrow().select(COLUMNS).to_pandas()
     frame = pandas.concat([frame[::2], frame[1::2]]).rename_axis(index)

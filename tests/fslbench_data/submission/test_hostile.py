@@ -1,7 +1,5 @@
 """Files and names made to harm: errors of their own kind, and output that no name gets out of."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +7,6 @@ import pytest
 from bombs import few
 
 from benchmark_spec import errors
-from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import MOST_NESTED
@@ -19,7 +16,7 @@ from fslbench_data.validation.validate import validate
 SET = "open-5w5s5q"  # 31 tasks of 25 queries
 
 
-def _clean(error: BaseException) -> str:
+def _clean(error):
     """An error's text, found harmless to a terminal and not long."""
     text = str(error)
     assert text.replace("\n", "").isprintable(), ascii(text)
@@ -27,7 +24,7 @@ def _clean(error: BaseException) -> str:
     return text
 
 
-def test_texts_are_refused_where_they_are_given_too() -> None:
+def test_texts_are_refused_where_they_are_given_too():
     with pytest.raises(errors.SpecError, match=r"description holds the unprintable .* U\+001B"):
         Recorder("mine", description="\x1b[31m")
     with pytest.raises(errors.SpecError, match=r"link holds .* U\+200B"):
@@ -37,7 +34,7 @@ def test_texts_are_refused_where_they_are_given_too() -> None:
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def test_runs_that_have_no_name(embedded: Release) -> None:
+def test_runs_that_have_no_name(embedded):
     """One without a name would not have been counted, and its right answers would have been."""
     prints = [embedded.task_set("digits", SET).info.fingerprint] * 62
     numbers = list(range(31)) * 2
@@ -49,9 +46,7 @@ def test_runs_that_have_no_name(embedded: Release) -> None:
 
 @pytest.mark.parametrize("column", ["method", "dataset", "task_set", "run", "fingerprint"])
 @pytest.mark.parametrize("text", ["\x1b[2J", "é" * 100_000, "a\nb\r\x00"])
-def test_texts_in_errors_are_printable_and_short(
-    column: str, text: str, embedded: Release, tmp_path: Path
-) -> None:
+def test_texts_in_errors_are_printable_and_short(column, text, embedded, tmp_path):
     path = tmp_path / "x.parquet"
     more = {"run": ["a"] * 31, "fingerprint": ["0" * 64] * 31}
     pq.write_table(few(**{**more, column: [text] * 31}), path)
@@ -60,7 +55,7 @@ def test_texts_in_errors_are_printable_and_short(
     _clean(caught.value)
 
 
-def test_many_fingerprints_are_compared_in_time(embedded: Release) -> None:
+def test_many_fingerprints_are_compared_in_time(embedded):
     """As many as rows, in as many runs: each is looked at once for a task set."""
     rows = 31 * 1000
     table = few(
@@ -94,7 +89,7 @@ NESTED = {
 
 
 @pytest.mark.parametrize("name", NESTED)
-def test_nested_json_lines(name: str, tmp_path: Path) -> None:
+def test_nested_json_lines(name, tmp_path):
     """pyarrow calls itself for each level, and takes the process with it."""
     path = tmp_path / "x.jsonl"
     path.write_text(NESTED[name])
@@ -104,14 +99,14 @@ def test_nested_json_lines(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["[" * 150, '\\"[' * 40, "}]" * 50 + "{[" * 50, '[\\"'])
-def test_brackets_in_texts_are_not_levels(method: str, tmp_path: Path) -> None:
+def test_brackets_in_texts_are_not_levels(method, tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join([GOOD.replace("mine", method)] * 200))
     table = Submission.read(path).table
     assert table.column("method").to_pylist() == [method.replace("\\", "")] * 200
 
 
-def test_as_deep_as_may_be(tmp_path: Path) -> None:
+def test_as_deep_as_may_be(tmp_path):
     path = tmp_path / "x.jsonl"
     for inner, kind in enumerate((errors.SchemaError, errors.UnreadableError), MOST_NESTED - 1):
         path.write_text(GOOD[:-1] + ', "x": ' + "[" * inner + "]" * inner + "}")

@@ -1,8 +1,6 @@
 """Several files of results as one: nothing that they say is lost, and what disagrees is refused."""
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from benchmark_spec.errors import (
     CountError,
     DoubledTaskError,
     FingerprintError,
-    FSLBenchError,
     FSLBenchWarning,
     SubmissionError,
     TooLargeError,
@@ -34,26 +31,26 @@ SETS = ("open-5w5s5q", "open-5w1s1q")
 STOPPED = "closed-5w1s1q"
 
 
-def answers(release: Release, method: str, task_set: str = SETS[0], **about: Any) -> Submission:
+def answers(release, method, task_set=SETS[0], **about):
     """A method's answers to a task set of digits, which say which tasks they are of."""
     info = release.task_set_info("digits", task_set)
     right = np.random.default_rng(len(method)).integers(0, info.protocol.n_query + 1, info.n_tasks)
     return replace(recorded(info, right, method, **about), package_version="0.1.0")
 
 
-def rows_of(submission: Submission, **more: Any) -> Columns:
+def rows_of(submission, **more):
     """Columns as a CSV or JSON Lines file has them, with the fingerprint in one."""
     columns = with_fingerprints(submission.table.to_pydict())
     return columns | {name: [value] * len(submission.table) for name, value in more.items()}
 
 
-def bound(submission: Submission, **how: Any) -> Submission:
+def bound(submission, **how):
     return replace(
         submission, bindings={k: replace(b, **how) for k, b in submission.bindings.items()}
     )
 
 
-def write(path: Path, content: Submission | Columns) -> Path:
+def write(path, content):
     if not isinstance(content, Submission):
         return write_columns(path, content)
     content.write(path)
@@ -61,7 +58,7 @@ def write(path: Path, content: Submission | Columns) -> Path:
 
 
 @pytest.fixture
-def files(tmp_path: Path, embedded: Release) -> list[Path]:
+def files(tmp_path, embedded):
     """Files of every kind, with everything that any of them may say."""
     some = bound(answers(embedded, "some", STOPPED), tasks=20, stopping=Stopping("pixels/LR", 0.9))
     by_class = rows_of(answers(embedded, "counted"))
@@ -69,7 +66,7 @@ def files(tmp_path: Path, embedded: Release) -> list[Path]:
         [min(5, max(0, count - 5 * k)) for k in range(5)] for count in by_class["n_correct"]
     ]
     mine = answers(embedded, "mine", description="ours", link="https://example.org")
-    contents: dict[str, Submission | Columns] = {
+    contents = {
         "mine.parquet": replace(mine, package_version="0.2.0"),
         "again.parquet": answers(embedded, "mine", SETS[1], backbone="net"),
         "first.parquet": replace(some, table=some.table.slice(0, 20)),
@@ -82,9 +79,7 @@ def files(tmp_path: Path, embedded: Release) -> list[Path]:
     return [write(tmp_path / name, content) for name, content in contents.items()]
 
 
-def test_a_merged_file_says_all_that_its_parts_say(
-    files: list[Path], embedded: Release, tmp_path: Path
-) -> None:
+def test_a_merged_file_says_all_that_its_parts_say(files, embedded, tmp_path):
     out = tmp_path / "all.parquet"
     result = invoke("merge", *files, "-o", out)
     assert result.exit_code == 0, result.output
@@ -112,7 +107,7 @@ def test_a_merged_file_says_all_that_its_parts_say(
         assert {*connection.execute(asked).fetchall()} == {("plain", 25), ("runs", 50)}
 
 
-def test_a_merged_file_is_read_of_a_stranger_too(files: list[Path], tmp_path: Path) -> None:
+def test_a_merged_file_is_read_of_a_stranger_too(files, tmp_path):
     """Where some rows have a run and others none, groups are counted as they are."""
     path = tmp_path / "all.parquet"
     fb.merge(files).write(path)
@@ -125,7 +120,7 @@ def test_a_merged_file_is_read_of_a_stranger_too(files: list[Path], tmp_path: Pa
         read_untrusted(path, limits=replace(Limits(), groups=fewest - 1))
 
 
-def test_one_file_stays_as_it_is_and_none_is_refused(files: list[Path]) -> None:
+def test_one_file_stays_as_it_is_and_none_is_refused(files):
     alone = fb.merge(files[0])
     assert alone.table.equals(Submission.read(files[0]).table)
     with pytest.raises(SubmissionError, match="nothing to merge"):
@@ -135,7 +130,7 @@ def test_one_file_stays_as_it_is_and_none_is_refused(files: list[Path]) -> None:
 Change = Callable[[Submission, Release], Submission | Columns]
 
 
-DISAGREEMENTS: dict[str, tuple[type[FSLBenchError], str, Change]] = {
+DISAGREEMENTS = {
     "the same file": (DoubledTaskError, "mine answers digits/open-5w5s5q in two", lambda s, _: s),
     "tasks split": (
         DoubledTaskError,
@@ -167,9 +162,7 @@ DISAGREEMENTS: dict[str, tuple[type[FSLBenchError], str, Change]] = {
 
 
 @pytest.mark.parametrize("name", DISAGREEMENTS)
-def test_what_disagrees_is_refused_and_both_files_are_named(
-    name: str, embedded: Release, tmp_path: Path
-) -> None:
+def test_what_disagrees_is_refused_and_both_files_are_named(name, embedded, tmp_path):
     error, match, change = DISAGREEMENTS[name]
     mine = answers(embedded, "mine", description="ours")
     content = change(mine, embedded)
@@ -186,7 +179,7 @@ def test_what_disagrees_is_refused_and_both_files_are_named(
 
 
 @pytest.mark.parametrize("loose", ["column", "number", "rule"])
-def test_a_run_does_not_vouch_for_another(loose: str, embedded: Release, tmp_path: Path) -> None:
+def test_a_run_does_not_vouch_for_another(loose, embedded, tmp_path):
     one, two = (in_run(answers(embedded, "mine"), run) for run in "ab")
     two = {
         "column": replace(two, bindings={}, methods={}),
@@ -198,7 +191,7 @@ def test_a_run_does_not_vouch_for_another(loose: str, embedded: Release, tmp_pat
         fb.merge(files)
 
 
-def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded: Release, tmp_path: Path) -> None:
+def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded, tmp_path):
     rows = rows_of(answers(embedded, "bad"))
     rows["n_correct"][4] = 26
     good = write(tmp_path / "good.parquet", answers(embedded, "mine"))
@@ -210,7 +203,7 @@ def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded: Release, tmp_
         fb.score([files[0], tmp_path / "nowhere.csv"], embedded)
 
 
-def test_two_methods_however_many_files(embedded: Release, tmp_path: Path) -> None:
+def test_two_methods_however_many_files(embedded, tmp_path):
     """`compare` takes files that hold two methods together, in any division."""
     parts = [answers(embedded, method, s) for s in SETS for method in ("one", "other")]
     apart = [write(tmp_path / f"{number}.parquet", part) for number, part in enumerate(parts)]
@@ -225,14 +218,14 @@ def test_two_methods_however_many_files(embedded: Release, tmp_path: Path) -> No
     assert (result.exit_code, "holds 1 method: one" in result.stderr) == (2, True)
 
 
-def _on_two(embedded: Release) -> list[Submission]:
+def _on_two(embedded):
     """One algorithm on two features, and another method."""
     first = answers(embedded, "near", backbone="pixels", description="nearest mean")
     second = answers(embedded, "near", SETS[1], backbone="net", description="on a network")
     return [replace(first, source="a"), replace(second, source="b"), answers(embedded, "mine")]
 
 
-def test_one_name_on_two_features_is_two_methods(embedded: Release, tmp_path: Path) -> None:
+def test_one_name_on_two_features_is_two_methods(embedded, tmp_path):
     parts = _on_two(embedded)
     with pytest.warns(FSLBenchWarning, match="near rests on other features in each of a, b"):
         merged = fb.merge(parts)
@@ -249,7 +242,7 @@ def test_one_name_on_two_features_is_two_methods(embedded: Release, tmp_path: Pa
     assert fb.validate(tmp_path / "all.parquet", embedded).methods == tuple(named)
 
 
-def test_a_name_is_left_where_nothing_else_is_said_and_given_to_no_other(embedded: Release) -> None:
+def test_a_name_is_left_where_nothing_else_is_said_and_given_to_no_other(embedded):
     first, _, other = _on_two(embedded)
     same = answers(embedded, "near", SETS[1], backbone="pixels")
     silent = answers(embedded, "near", STOPPED)
@@ -260,7 +253,7 @@ def test_a_name_is_left_where_nothing_else_is_said_and_given_to_no_other(embedde
     assert "--name pixels/near" in caught.value.fix
 
 
-def test_names_can_be_exchanged(embedded: Release) -> None:
+def test_names_can_be_exchanged(embedded):
     both = fb.merge([answers(embedded, "one"), answers(embedded, "other")])
     exchanged = renamed(both, {"one": "other", "other": "one"})
     before, after = (some.table.column("method").to_pylist() for some in (both, exchanged))

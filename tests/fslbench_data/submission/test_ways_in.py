@@ -1,9 +1,6 @@
 """Results recorded and read: recorders, accuracies, and files that are nearly another kind."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -26,14 +23,13 @@ from benchmark_spec.errors import (
     UnboundError,
     UnreadableError,
 )
-from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.reading import read_accuracies
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate
 
 
-def test_at_once_is_the_same_as_one_by_one(toy: Release) -> None:
+def test_at_once_is_the_same_as_one_by_one(toy):
     tasks = toy.task_set("cats", "closed-2w1s2q")
     predictions = np.random.default_rng(0).integers(0, 2, tasks.query_label.shape)
     one, all_ = Recorder("mine"), Recorder("mine")
@@ -42,7 +38,7 @@ def test_at_once_is_the_same_as_one_by_one(toy: Release) -> None:
     assert content_digest(one.submission().table) == content_digest(all_.submission().table)
 
 
-def test_the_first_tasks_may_be_answered_alone(toy: Release, tmp_path: Path) -> None:
+def test_the_first_tasks_may_be_answered_alone(toy, tmp_path):
     tasks = toy.task_set("cats", "closed-2w1s2q")
     recorder = Recorder("mine")
     recorder.add(tasks[1], tasks.query_label[1])
@@ -56,7 +52,7 @@ def test_the_first_tasks_may_be_answered_alone(toy: Release, tmp_path: Path) -> 
     assert validate(Submission.read(tmp_path / "x.parquet"), toy).groups[0].tasks == 2
 
 
-def test_what_cannot_be_recorded(toy: Release) -> None:
+def test_what_cannot_be_recorded(toy):
     tasks = toy.task_set("cats", "closed-2w1s2q")
     recorder = Recorder("mine")
     with pytest.raises(SubmissionError, match="nothing"):
@@ -81,7 +77,7 @@ def test_what_cannot_be_recorded(toy: Release) -> None:
         Recorder(" mine")
 
 
-def test_episodes_refuse_what_other_sets_do(embedded: Release) -> None:
+def test_episodes_refuse_what_other_sets_do(embedded):
     tasks = embedded.task_set("digits", "episodes-10w100s10q")
     right = [task.query_label for task in tasks]
     with pytest.raises(PredictionError, match="predictions for 601 tasks"):
@@ -90,7 +86,7 @@ def test_episodes_refuse_what_other_sets_do(embedded: Release) -> None:
         Recorder("mine").add_task_set(tasks, right, [own + 1 for own in right])
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing(toy: Release, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_leaves_nothing(toy, tmp_path):
     submission = recorded(toy.task_set("cats", "closed-2w1s2q"), [4, 3, 2, 1, 0])
     (tmp_path / "y.parquet").mkdir()
     for name, said in (
@@ -110,7 +106,7 @@ SET = "dtd/published-5w10s7q"  # 9 tasks of 35 queries
 COUNTS = [35, 30, 28, 0, 7, 33, 34, 20, 21]
 
 
-def test_fractions_and_percentages(embedded: Release) -> None:
+def test_fractions_and_percentages(embedded):
     info = embedded.task_set_info(*SET.split("/"))
     for scale in (1, 100):
         found = Submission.from_accuracies(scale * np.array(COUNTS) / 35, info, "mine")
@@ -133,12 +129,12 @@ def test_fractions_and_percentages(embedded: Release) -> None:
         ([120.0] + [100.0] * 8, "tasks 0"),
     ],
 )
-def test_accuracies_that_no_tasks_give(values: Any, said: str, embedded: Release) -> None:
+def test_accuracies_that_no_tasks_give(values, said, embedded):
     with pytest.raises(AccuracyError, match=said):
         Submission.from_accuracies(values, embedded.task_set_info(*SET.split("/")), "mine")
 
 
-def test_every_way_to_write_a_list(tmp_path: Path) -> None:
+def test_every_way_to_write_a_list(tmp_path):
     values = 100 * np.array(COUNTS) / 35
     np.save(tmp_path / "a.npy", values.astype(np.float32))
     (tmp_path / "b.txt").write_text("\n".join(map(repr, values.tolist())))
@@ -151,7 +147,7 @@ def test_every_way_to_write_a_list(tmp_path: Path) -> None:
         assert read_accuracies(tmp_path / name) == pytest.approx(values)
 
 
-def test_lists_that_cannot_be_read(tmp_path: Path) -> None:
+def test_lists_that_cannot_be_read(tmp_path):
     np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     (tmp_path / "words.txt").write_text("good bad")
     (tmp_path / "wide.csv").write_text("a,b\n1,2\n")
@@ -161,7 +157,7 @@ def test_lists_that_cannot_be_read(tmp_path: Path) -> None:
             read_accuracies(tmp_path / name)
 
 
-def test_two_files_of_one_method_are_compared(embedded: Release, tmp_path: Path) -> None:
+def test_two_files_of_one_method_are_compared(embedded, tmp_path):
     """As before and after a change, of which the second is worse on one task set."""
     old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
     for path, loss in ((old, 0), (new, 3)):
@@ -200,16 +196,14 @@ COMMAS = "separate the columns by commas"
         (fb.reported, "table.csv", "method;result\na;57.6 ± 0.3\n", COMMAS),
     ],
 )
-def test_the_fix_is_of_the_kind_that_was_meant(
-    read: Callable[[Path], object], name: str, text: str, fix: str, tmp_path: Path
-) -> None:
+def test_the_fix_is_of_the_kind_that_was_meant(read, name, text, fix, tmp_path):
     (path := tmp_path / name).write_text(text)
     with pytest.raises(FSLBenchError) as caught:
         read(path)
     assert fix in str(caught.value.fix)
 
 
-def test_sizes_of_a_file_that_is_no_log(tmp_path: Path) -> None:
+def test_sizes_of_a_file_that_is_no_log(tmp_path):
     (path := tmp_path / "log.jsonl").write_text('{"method": "a", "classes": [1]}\n')
     said = invoke("score", path, "--class-sizes", "CUB").output
     assert f"class_ids, a column that {path} has not" in " ".join(said.split())

@@ -3,8 +3,6 @@
 import re
 from collections import defaultdict
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +11,14 @@ from golden_inputs import write_columns
 from msgspec.structs import replace
 
 from benchmark_spec.errors import ContradictionError, PredictionError
-from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
-from fslbench_data.validation.validate import Validated, validate
+from fslbench_data.validation.validate import validate
 
 
-def _submission(release: Release, names: list[tuple[str, str]]) -> Submission:
+def _submission(release, names):
     """Two methods, one of two runs, that answer some of each set's queries rightly."""
     rng = np.random.default_rng(0)
     parts = []
@@ -38,12 +35,12 @@ def _submission(release: Release, names: list[tuple[str, str]]) -> Submission:
     return Submission(canonical(pa.concat_tables(parts), "the test"), {}, {}, "the test")
 
 
-def _with(table: pa.Table, name: str, values: list[Any]) -> pa.Table:
+def _with(table, name, values):
     number, field = table.column_names.index(name), table.schema.field(name)
     return table.set_column(number, field, pa.array(values, field.type))
 
 
-def _named(release: Release, suites: tuple[str, ...]) -> list[tuple[str, str]]:
+def _named(release, suites):
     """The last set of digits of each suite."""
     every = [info for info in release.task_sets if info.dataset == "digits"]
     return [
@@ -52,9 +49,9 @@ def _named(release: Release, suites: tuple[str, ...]) -> list[tuple[str, str]]:
     ]
 
 
-def _by_hand(release: Release, submission: Submission) -> dict[tuple[str, str, int], list[int]]:
+def _by_hand(release, submission):
     """In how many runs each query is right, class by class, from one row after the other."""
-    found: dict[tuple[str, str, int], list[int]] = {}
+    found = {}
     label_of = cache(lambda *name: release.task_set(*name).query_label.tolist())
     for row in submission.table.to_pylist():
         key = row["method"], row["task_set"], row["task_id"]
@@ -68,7 +65,7 @@ def _by_hand(release: Release, submission: Submission) -> dict[tuple[str, str, i
     return found
 
 
-def _right(checked: Validated) -> dict[tuple[str, str, int], list[int]]:
+def _right(checked):
     return {
         (group.method, str(group.info.name), task): own.tolist()
         for group in checked.groups
@@ -78,7 +75,7 @@ def _right(checked: Validated) -> dict[tuple[str, str, int], list[int]]:
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_right_queries_are_those_of_a_loop(embedded: Release, shuffled: bool) -> None:
+def test_right_queries_are_those_of_a_loop(embedded, shuffled):
     names = _named(embedded, ("closed", "allway", "open"))
     submission = _submission(embedded, names)
     if shuffled:
@@ -89,7 +86,7 @@ def test_right_queries_are_those_of_a_loop(embedded: Release, shuffled: bool) ->
     assert found == {key: own for key, own in expected.items() if not key[1].startswith("open")}
 
 
-def test_a_method_with_a_row_that_has_none_has_none(embedded: Release) -> None:
+def test_a_method_with_a_row_that_has_none_has_none(embedded):
     submission = _submission(embedded, _named(embedded, ("closed",)))
     column = submission.table.column("predictions").to_pylist()
     column[7] = None
@@ -101,7 +98,7 @@ def test_a_method_with_a_row_that_has_none_has_none(embedded: Release) -> None:
 
 @pytest.mark.parametrize("suite", ["allway", "open"])
 @pytest.mark.parametrize("which", ["n_correct", "class_correct", "predictions"])
-def test_the_rows_that_contradict_are_named(embedded: Release, suite: str, which: str) -> None:
+def test_the_rows_that_contradict_are_named(embedded, suite, which):
     names = _named(embedded, (suite,))
     submission, label = _submission(embedded, names), embedded.task_set(*names[0]).query_label
     rng = np.random.default_rng(2)
@@ -127,7 +124,7 @@ def test_the_rows_that_contradict_are_named(embedded: Release, suite: str, which
     assert [int(row) - 1 for row in re.findall(r"\d+", named[1])] == bad
 
 
-def test_a_position_that_is_none_is_refused_wherever_it_stands(embedded: Release) -> None:
+def test_a_position_that_is_none_is_refused_wherever_it_stands(embedded):
     submission = _submission(embedded, _named(embedded, ("closed",)))
     column = submission.table.column("predictions").to_pylist()
     column[5][-1], column[9][3] = 5, -1
@@ -136,9 +133,9 @@ def test_a_position_that_is_none_is_refused_wherever_it_stands(embedded: Release
         validate(replace(submission, table=table), embedded, allow_unbound=True)
 
 
-def _told(release: Release, submission: Submission, of: set[str]) -> Submission:
+def _told(release, submission, of):
     """Say which queries are right in place of predictions, row by row, of some methods."""
-    said: list[list[bool] | None] = []
+    said = []
     left = submission.table.column("predictions").to_pylist()
     for row, answer in enumerate(submission.table.to_pylist()):
         if answer["method"] not in of:
@@ -152,7 +149,7 @@ def _told(release: Release, submission: Submission, of: set[str]) -> Submission:
     return replace(submission, table=canonical(table, "the test"))
 
 
-def test_which_are_right_says_what_predictions_say(embedded: Release) -> None:
+def test_which_are_right_says_what_predictions_say(embedded):
     """Of some methods, in a table whose other methods have predictions."""
     submission = _submission(embedded, _named(embedded, ("closed", "allway")))
     table = submission.table.take(np.random.default_rng(1).permutation(submission.table.num_rows))
@@ -164,7 +161,7 @@ def test_which_are_right_says_what_predictions_say(embedded: Release) -> None:
     assert said == predicted
 
 
-def test_which_are_right_beside_predictions(embedded: Release) -> None:
+def test_which_are_right_beside_predictions(embedded):
     submission = _submission(embedded, _named(embedded, ("open",)))
     told = _told(embedded, submission, {"a/one"}).table
     right = told.column("correct").to_pylist()
@@ -181,7 +178,7 @@ def test_which_are_right_beside_predictions(embedded: Release) -> None:
         validate(replace(submission, table=canonical(told, "x")), embedded, allow_unbound=True)
 
 
-def test_which_are_right_in_files_of_every_kind(embedded: Release, tmp_path: Path) -> None:
+def test_which_are_right_in_files_of_every_kind(embedded, tmp_path):
     submission = _submission(embedded, _named(embedded, ("closed",)))
     expected = _right(validate(submission, embedded, allow_unbound=True))
     frame = _told(embedded, submission, {"a/one", "b/two"}).table.drop_columns("predictions")

@@ -4,8 +4,6 @@ What each broken rule is refused with is frozen: tests/test_refusals.py."""
 
 import csv
 import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +15,6 @@ from recorded import answered, recorded
 
 from benchmark_spec import errors
 from benchmark_spec.errors import FSLBenchWarning
-from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
@@ -28,7 +25,7 @@ COUNTS = ("dataset", "task_set", "task_id", "n_correct", "n_query", "fingerprint
 
 
 @pytest.fixture(scope="module")
-def good(embedded: Release) -> dict[str, list[Any]]:
+def good(embedded):
     """A submission with predictions, as columns."""
     tasks = embedded.task_set("digits", SET)
     rng = np.random.default_rng(0)
@@ -39,7 +36,7 @@ def good(embedded: Release) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_texts_that_are_not_utf_8(ending: str, good: dict[str, list[Any]], tmp_path: Path) -> None:
+def test_texts_that_are_not_utf_8(ending, good, tmp_path):
     columns = {name: good[name] for name in COUNTS} | {"method": ["mQX"] * 31}
     path = write_columns(tmp_path / f"x.{ending}", columns)
     if ending == "parquet":
@@ -50,9 +47,7 @@ def test_texts_that_are_not_utf_8(ending: str, good: dict[str, list[Any]], tmp_p
         Submission.read(path)
 
 
-def test_a_dictionary_that_names_a_method_twice(
-    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
-) -> None:
+def test_a_dictionary_that_names_a_method_twice(good, tmp_path, embedded):
     one = {name: good[name] for name in COUNTS}
     table = pa.concat_tables([pa.table({"method": [name] * 31, **one}) for name in ("ma", "mb")])
     path = tmp_path / "x.parquet"
@@ -67,9 +62,7 @@ def test_a_dictionary_that_names_a_method_twice(
         validate(Submission(table.set_column(0, "method", twice)), embedded)
 
 
-def test_tables_made_by_hand_are_checked_like_files(
-    good: dict[str, list[Any]], embedded: Release
-) -> None:
+def test_tables_made_by_hand_are_checked_like_files(good, embedded):
     table = pa.table({name: values for name, values in good.items() if name != "predictions"})
     assert validate(Submission(table), embedded).methods == ("mine",)
     with pytest.raises(errors.UnreadableError, match="no rows"):
@@ -83,9 +76,7 @@ def test_tables_made_by_hand_are_checked_like_files(
         validate(Submission(table.drop_columns("method")), embedded)
 
 
-def test_cells_in_quotes_are_as_good_as_bare_ones(
-    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
-) -> None:
+def test_cells_in_quotes_are_as_good_as_bare_ones(good, tmp_path, embedded):
     path = tmp_path / "x.csv"
     with path.open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL)
@@ -96,9 +87,7 @@ def test_cells_in_quotes_are_as_good_as_bare_ones(
     assert validate(Submission.read(path), embedded).methods == ('mine, "so called"',)
 
 
-def test_other_ways_to_write_texts(
-    good: dict[str, list[Any]], tmp_path: Path, embedded: Release
-) -> None:
+def test_other_ways_to_write_texts(good, tmp_path, embedded):
     """Views of Arrow, in files too; the digits that `fslbench info` prints; names like dates."""
     path = tmp_path / "x.parquet"
     table = pa.table({**good, "fingerprint": [text[:12].upper() for text in good["fingerprint"]]})
@@ -116,7 +105,7 @@ def test_other_ways_to_write_texts(
     assert (group.method, group.runs) == ("2024-01-01", ("2024-05-01",))
 
 
-def test_names_that_no_file_system_has(tmp_path: Path, root: Path) -> None:
+def test_names_that_no_file_system_has(tmp_path, root):
     mine = str(root / "examples/my_results.parquet")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for arguments in (
@@ -129,7 +118,7 @@ def test_names_that_no_file_system_has(tmp_path: Path, root: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
-def test_unbound_closed_results_are_said_to_be_so(embedded: Release) -> None:
+def test_unbound_closed_results_are_said_to_be_so(embedded):
     """They stand beside bound open ones, though only these were chosen."""
     parts = []
     for name in (SET, "closed-5w5s5q"):
@@ -150,12 +139,12 @@ def test_unbound_closed_results_are_said_to_be_so(embedded: Release) -> None:
 TEN_SHOTS = "open-5w10s7q"  # 19 tasks of 35 queries
 
 
-def _recorded(release: Release, name: str, *, transductive: bool = False) -> Submission:
+def _recorded(release, name, *, transductive=False):
     counts = [20 + i % 9 for i in range(19)]
     return recorded(release.task_set("digits", TEN_SHOTS), counts, name, transductive=transductive)
 
 
-def _rows(release: Release, *marks: Any) -> dict[str, list[Any]]:
+def _rows(release, *marks):
     """Columns of a submission without metadata; a mark for each row, or one for all."""
     columns = _recorded(release, "mine").table.to_pydict()
     columns["fingerprint"] = [release.task_set("digits", TEN_SHOTS).info.fingerprint] * 19
@@ -163,7 +152,7 @@ def _rows(release: Release, *marks: Any) -> dict[str, list[Any]]:
     return columns
 
 
-def test_a_file_that_lost_its_metadata_is_warned_of(embedded: Release, tmp_path: Path) -> None:
+def test_a_file_that_lost_its_metadata_is_warned_of(embedded, tmp_path):
     columns = _rows(embedded, True)
     del columns["transductive"]
     path = write_columns(tmp_path / "x.parquet", columns)
@@ -182,9 +171,7 @@ def test_a_file_that_lost_its_metadata_is_warned_of(embedded: Release, tmp_path:
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 @pytest.mark.parametrize("marks", [[True], [False], [None], [True, None] * 9 + [True]])
-def test_the_column_in_every_kind_of_file(
-    ending: str, marks: list[Any], embedded: Release, tmp_path: Path
-) -> None:
+def test_the_column_in_every_kind_of_file(ending, marks, embedded, tmp_path):
     path = write_columns(tmp_path / f"x.{ending}", _rows(embedded, *marks))
     found = [Submission.read(path)]
     found += [read_untrusted(path)] if ending == "parquet" else []
@@ -196,7 +183,7 @@ def test_the_column_in_every_kind_of_file(
             assert methods["mine"].transductive is marks[0]
 
 
-def test_a_recorded_mark_is_in_the_file_twice(embedded: Release, tmp_path: Path) -> None:
+def test_a_recorded_mark_is_in_the_file_twice(embedded, tmp_path):
     path = tmp_path / "x.parquet"
     _recorded(embedded, "mine", transductive=True).write(path)
     assert pq.read_table(path).column("transductive").to_pylist() == [True] * 19

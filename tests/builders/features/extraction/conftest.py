@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,36 +18,34 @@ Extract = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def weights(tmp_path_factory):
     """A folder with the checkpoint of :data:`TINY`."""
     return write_checkpoint(tmp_path_factory.mktemp("weights"))
 
 
 @pytest.fixture(scope="session")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def pictures(tmp_path_factory):
     """76 pictures in 4 classes: with blocks of 16 five, the last of 12."""
     return write_pictures(tmp_path_factory.mktemp("pictures"), 19)
 
 
 @pytest.fixture(scope="session")
-def tiny(pictures: Path) -> Any:
+def tiny(pictures):
     """The data set."""
     return read_pictures(pictures)
 
 
 @pytest.fixture(scope="session")
-def settings(weights: Path) -> Settings:
+def settings(weights):
     """Small blocks and batches, in this process alone."""
     return Settings(weights=weights, block=16, batch=8, threads=1, workers=0)
 
 
 @pytest.fixture(scope="session")
-def extract(settings: Settings) -> Extract:
+def extract(settings):
     """Features (N, D) of a data set and their provenance."""
 
-    def run(
-        images: Any, folder: Path, *progress: Any, **given: Any
-    ) -> tuple[np.ndarray[Any, Any], dict[str, Any]]:
+    def run(images, folder, *progress, **given):
         how = replace(settings, **given)
         with extracted(images, TINY, folder / "work", how, *progress) as (pieces, made):
             return np.concatenate(list(pieces)), made
@@ -57,9 +54,6 @@ def extract(settings: Settings) -> Extract:
 
 
 @pytest.fixture(scope="session")
-def plain(
-    tiny: Any, extract: Extract, tmp_path_factory: pytest.TempPathFactory
-) -> np.ndarray[Any, Any]:
+def plain(tiny, extract, tmp_path_factory):
     """Features of the data set from a run that nothing disturbed."""
-    values: np.ndarray[Any, Any] = extract(tiny, tmp_path_factory.mktemp("plain"))[0]
-    return values
+    return extract(tiny, tmp_path_factory.mktemp("plain"))[0]

@@ -4,9 +4,8 @@ import io
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,9 +27,7 @@ Array = np.ndarray[Any, Any]
 Extract = Callable[..., tuple[Array, dict[str, Any]]]
 
 
-def test_they_are_those_of_a_plain_loop_and_recorded(
-    tiny: Any, extract: Extract, tmp_path: Path, weights: Path
-) -> None:
+def test_they_are_those_of_a_plain_loop_and_recorded(tiny, extract, tmp_path, weights):
     before = torch.get_num_threads()
     values, made = extract(tiny, tmp_path)
     assert torch.get_num_threads() == before
@@ -56,14 +53,12 @@ def test_they_are_those_of_a_plain_loop_and_recorded(
     assert "left_out" not in made
 
 
-def test_a_batch_that_does_not_fit_is_halved(
-    tiny: Any, plain: Array, extract: Extract, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[int] = []
+def test_a_batch_that_does_not_fit_is_halved(tiny, plain, extract, tmp_path, monkeypatch):
+    calls = []
     real = Backbone.features
     limit = 8
 
-    def features(self: Backbone, batch: Any) -> Any:
+    def features(self, batch):
         calls.append(len(batch))
         if len(batch) > limit or len(calls) == 2:  # the second block's first batch, once
             raise torch.OutOfMemoryError
@@ -80,21 +75,17 @@ def test_a_batch_that_does_not_fit_is_halved(
         extract(tiny, tmp_path / "other", batch=2)
 
 
-def test_features_that_overflow_are_refused(
-    tiny: Any, extract: Extract, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_features_that_overflow_are_refused(tiny, extract, tmp_path, monkeypatch):
     real = Backbone.features
     monkeypatch.setattr(Backbone, "features", lambda self, batch: 1e9 * real(self, batch))
     with pytest.raises(SourceError, match=r"not finite in float16 for 16 images(.|\n)*image 0 "):
         extract(tiny, tmp_path)
 
 
-def test_other_packages_or_processors_are_refused(
-    tiny: Any, extract: Extract, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_packages_or_processors_are_refused(tiny, extract, tmp_path, monkeypatch):
     real, calls = extraction.facts, []
 
-    def facts(device: Any, backbone: str) -> dict[str, Any]:
+    def facts(device, backbone):
         calls.append(device)
         return real(device, backbone) | {"processor": "another"}
 
@@ -104,21 +95,19 @@ def test_other_packages_or_processors_are_refused(
     assert calls == ["cpu"]
 
 
-def test_there_is_no_gpu_where_there_is_none(
-    tiny: Any, extract: Extract, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_there_is_no_gpu_where_there_is_none(tiny, extract, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(EngineError, match="torch sees no GPU"):
         extract(tiny, tmp_path, device="cuda")
 
 
 @pytest.mark.parametrize("given", [{"batch": 0}, {"batch": 1025}, {"workers": -1}, {"threads": 0}])
-def test_settings_that_make_no_sense(given: dict[str, int]) -> None:
+def test_settings_that_make_no_sense(given):
     with pytest.raises(SpecError, match=f"{next(iter(given))} is"):
         Settings(**given)
 
 
-def test_damaged_ones_that_are_skipped_are_zeros(extract: Extract, tmp_path: Path) -> None:
+def test_damaged_ones_that_are_skipped_are_zeros(extract, tmp_path):
     """Also by a run that goes on, unless it is not to skip any."""
     pictures = write_pictures(tmp_path / "pictures", 10)
     whole, _ = extract(read_pictures(pictures), tmp_path / "whole")
@@ -140,19 +129,17 @@ def test_damaged_ones_that_are_skipped_are_zeros(extract: Extract, tmp_path: Pat
         extract(images, tmp_path / "b")
 
 
-def _blocks(folder: Path) -> list[Path]:
+def _blocks(folder):
     return sorted(folder.rglob("*.npy"))
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_stopped_after_every_block_in_turn(
-    workers: int, tiny: Any, plain: Array, extract: Extract, tmp_path: Path
-) -> None:
+def test_stopped_after_every_block_in_turn(workers, tiny, plain, extract, tmp_path):
     for done in range(1, 5):
         with pytest.raises(KeyboardInterrupt):
             extract(tiny, tmp_path, stop_after(1), workers=workers)
         assert len(_blocks(tmp_path)) == done
-    told: list[tuple[int, bool]] = []
+    told = []
     found, _ = extract(
         tiny, tmp_path, lambda n, /, resumed=False: told.append((n, resumed)), workers=workers
     )
@@ -161,9 +148,7 @@ def test_stopped_after_every_block_in_turn(
     assert not list(tmp_path.iterdir())  # nothing is left behind
 
 
-def test_a_run_is_gone_on_with_by_none_but_its_own(
-    tiny: Any, plain: Array, extract: Extract, tmp_path: Path
-) -> None:
+def test_a_run_is_gone_on_with_by_none_but_its_own(tiny, plain, extract, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         extract(tiny, tmp_path, stop_after(2))
     fewer = replace(tiny, images=tiny.images.slice(0, 75))
@@ -182,12 +167,12 @@ def test_a_run_is_gone_on_with_by_none_but_its_own(
 
 
 @pytest.mark.parametrize("compared", [True, False])
-def test_images_that_change_meanwhile(extract: Extract, tmp_path: Path, compared: bool) -> None:
+def test_images_that_change_meanwhile(extract, tmp_path, compared):
     """Files are compared as they are decoded; blocks of what is no file are thrown away."""
     raw = write_pictures(tmp_path / "raw", 10)
     picture = raw / "class_3/0009.jpg"
 
-    def meanwhile(images: int, /, *, resumed: bool = False) -> None:
+    def meanwhile(images, /, *, resumed=False):
         picture.write_bytes((raw / "class_3/0007.jpg").read_bytes())
 
     images = read_pictures(raw) if compared else replace(read_pictures(raw), file=None)
@@ -197,10 +182,8 @@ def test_images_that_change_meanwhile(extract: Extract, tmp_path: Path, compared
     assert bool(_blocks(tmp_path)) == compared
 
 
-def test_a_lost_image_does_not_cost_what_is_done(
-    tiny: Any, plain: Array, extract: Extract, tmp_path: Path
-) -> None:
-    def picture(path: str) -> Any:
+def test_a_lost_image_does_not_cost_what_is_done(tiny, plain, extract, tmp_path):
+    def picture(path):
         if path.endswith("0018.png"):
             raise OSError("the disk is gone")
         return tiny.picture(path)
@@ -213,7 +196,7 @@ def test_a_lost_image_does_not_cost_what_is_done(
     np.testing.assert_array_equal(found, plain)
 
 
-def _file(mode: str = "RGB", turned: int = 0, **options: Any) -> bytes:
+def _file(mode="RGB", turned=0, **options):
     """A JPEG file, if nothing else is said."""
     exif, file = Image.Exif(), io.BytesIO()
     if turned:
@@ -240,11 +223,11 @@ def _file(mode: str = "RGB", turned: int = 0, **options: Any) -> bytes:
         (b"", False),
     ],
 )
-def test_which_files_are_plain(data: bytes, plain: bool) -> None:
+def test_which_files_are_plain(data, plain):
     assert is_plain_jpeg(data) is plain
 
 
-def test_the_path_of_a_gpu_gives_nearly_the_reference(weights: Path, tmp_path: Path) -> None:
+def test_the_path_of_a_gpu_gives_nearly_the_reference(weights, tmp_path):
     """As far as it can be had without one: torch's decoder and resizing, on the CPU."""
     images = read_pictures(write_pictures(tmp_path / "pictures", 8))
     preprocessing = load_backbone(TINY, weights).preprocessing
@@ -264,24 +247,24 @@ def test_the_path_of_a_gpu_gives_nearly_the_reference(weights: Path, tmp_path: P
         assert off.mean() < 0.5
 
 
-def test_bytes_that_no_decoder_takes_are_left_to_pillow() -> None:
+def test_bytes_that_no_decoder_takes_are_left_to_pillow():
     data = _file(format="PNG")  # refused by the decoder of JPEG files, though no reader gives it
     bytes_ = torch.frombuffer(bytearray(data), dtype=torch.uint8)
     (found,) = grey_levels(Batch([0], bytes_, (tuple(bytes_.shape),)), "cpu")
     assert found.shape == (3, 40, 50)
 
 
-def test_a_killed_decoder_is_said_to_be(tiny: Any, weights: Path) -> None:
+def test_a_killed_decoder_is_said_to_be(tiny, weights):
     broken = replace(tiny, file=None, picture=lambda path: os.kill(os.getpid(), signal.SIGKILL))
     reader = Reader(broken, load_backbone(TINY, weights).preprocessing, "inputs")
     with pytest.raises(EngineError, match=r"decodes pictures has died(.|\n)*fewer --workers"):
         list(Batches(reader, 1, pinned=False)([[0], [1]]))
 
 
-def test_a_thread_is_ahead_and_ends() -> None:
-    made: list[int] = []
+def test_a_thread_is_ahead_and_ends():
+    made = []
 
-    def numbers() -> Iterator[int]:
+    def numbers():
         for i in range(100):
             made.append(i)
             yield i

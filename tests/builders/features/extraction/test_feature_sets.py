@@ -27,7 +27,6 @@ from builders.release.spec import ReleaseSpec
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from fslbench_data.release.release import load_release
-from fslbench_data.submission.model import Submission
 
 SPEC = """
 name = "small"
@@ -59,10 +58,10 @@ Spec = Callable[..., ReleaseSpec]
 
 
 @pytest.fixture
-def spec(pictures: Path, tmp_path: Path) -> Spec:
+def spec(pictures, tmp_path):
     """Writes spec.toml and reads it."""
 
-    def write(methods: str = METHODS, backbone: str = TINY) -> ReleaseSpec:
+    def write(methods=METHODS, backbone=TINY):
         options = "\n".join(f'{key} = "{value}"' for key, value in ABOUT.items())
         methods, path = methods.format(backbone), tmp_path / "spec.toml"
         path.write_text(SPEC.format(folder=pictures.name, methods=methods, options=options))
@@ -72,26 +71,24 @@ def spec(pictures: Path, tmp_path: Path) -> Spec:
 
 
 @pytest.fixture
-def build(pictures: Path, settings: Settings) -> Any:
+def build(pictures, settings):
     return partial(build_release, raw=pictures.parent, settings=settings)
 
 
-def _called(exit_code: int, *words: object) -> Any:
+def _called(exit_code, *words):
     result = CliRunner().invoke(main, [*map(str, words)])
     assert result.exit_code == exit_code, result.output
     return result
 
 
 @pytest.fixture(scope="module")
-def written(tiny: Any, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(tiny, settings, tmp_path_factory):
     folder = tmp_path_factory.mktemp("loose") / "features"
     write_precomputed(tiny, TINY, folder, settings)
     return folder
 
 
-def test_it_is_never_edited_in_place(
-    written: Path, tiny: Any, settings: Settings, tmp_path: Path
-) -> None:
+def test_it_is_never_edited_in_place(written, tiny, settings, tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
     for images, folder, how in (
         (replace(tiny, name="other"), written, settings),
@@ -104,13 +101,11 @@ def test_it_is_never_edited_in_place(
 
 
 @pytest.mark.slow
-def test_interrupted_while_shards_are_written(
-    written: Path, tiny: Any, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[str] = []
+def test_interrupted_while_shards_are_written(written, tiny, settings, tmp_path, monkeypatch):
+    calls = []
     real = parquet.write_table
 
-    def killed(table: Any, path: Path) -> None:
+    def killed(table, path):
         calls.append(path.name)
         if len(calls) == 2:
             raise KeyboardInterrupt
@@ -120,7 +115,7 @@ def test_interrupted_while_shards_are_written(
     with pytest.raises(KeyboardInterrupt):
         write_precomputed(tiny, TINY, tmp_path, settings)
     (tmp_path / "features/.tiny.parquet.abcd1234.writing").write_bytes(b"half")
-    told: list[tuple[int, bool]] = []
+    told = []
     write_precomputed(
         tiny, TINY, tmp_path, settings, lambda n, /, resumed=False: told.append((n, resumed))
     )
@@ -128,9 +123,7 @@ def test_interrupted_while_shards_are_written(
     assert content(tmp_path) == content(written)
 
 
-def test_it_holds_shards_and_stays_as_it_is(
-    written: Path, tiny: Any, settings: Settings, tmp_path: Path, plain: Array
-) -> None:
+def test_it_holds_shards_and_stays_as_it_is(written, tiny, settings, tmp_path, plain):
     of = "features/timm-test_vit-tiny.safetensors"
     shards = [f"{of}/{name}-00000-of-00001.parquet" for name in ("canaries", "tiny")]
     assert sorted(content(written)) == [FILE, *shards]
@@ -154,7 +147,7 @@ def test_it_holds_shards_and_stays_as_it_is(
         write_precomputed(tiny, TINY, folder, settings)
 
 
-def test_damage_is_noticed(written: Path, tmp_path: Path) -> None:
+def test_damage_is_noticed(written, tmp_path):
     with pytest.raises(errors.ReleaseError, match="holds no features that can be read"):
         read_precomputed(tmp_path)
     listed = json.loads((written / FILE).read_text())
@@ -170,9 +163,7 @@ def test_damage_is_noticed(written: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_command(
-    spec: Spec, pictures: Path, weights: Path, tmp_path: Path, plain: Array
-) -> None:
+def test_the_command(spec, pictures, weights, tmp_path, plain):
     spec("")
     common = ["features", "tiny", "--backbone", TINY, "--weights", weights, "--workers", 1]
     common += ["--spec", tmp_path / "spec.toml", "--raw", pictures.parent, "-o"]
@@ -196,7 +187,7 @@ def test_the_command(
     assert list(read_precomputed(tmp_path / "c").provenance("tiny")["left_out"]) == ["22"]
 
 
-def test_pixels_need_no_network(tmp_path: Path) -> None:
+def test_pixels_need_no_network(tmp_path):
     for told in ("wrote", "is finished"):
         said = _called(0, "features", "digits", "--backbone", "pixels", "-o", tmp_path / "x")
         assert said.stdout.startswith("digits 1,797 images ")
@@ -213,15 +204,13 @@ def test_pixels_need_no_network(tmp_path: Path) -> None:
         ("digits --backbone pixels --address x:1", "--address goes with --engine ray"),
     ],
 )
-def test_what_the_command_refuses(words: str, problem: str, tmp_path: Path) -> None:
+def test_what_the_command_refuses(words, problem, tmp_path):
     assert problem in _called(2, "features", *words.split(), "-o", tmp_path / "x").output
 
 
 @pytest.mark.slow
-def test_it_has_them_and_those_of_the_canaries(
-    spec: Spec, build: Any, tmp_path: Path, plain: Array
-) -> None:
-    steps: list[str] = []
+def test_it_has_them_and_those_of_the_canaries(spec, build, tmp_path, plain):
+    steps = []
     folder, again = tmp_path / "release", tmp_path / "again"
     made = build(spec(), folder, progress=steps.append)
     assert not verify(folder).problems
@@ -237,13 +226,13 @@ def test_it_has_them_and_those_of_the_canaries(
     with pytest.raises(Stop):
         build(spec(), again, progress=stopping(lambda step: "48 of 76" in step))
     assert len(list(again.rglob("*.npy"))) == 3
-    seen: list[str] = []
+    seen = []
     assert build(spec(), again, progress=seen.append) == made
     assert not any(" 16 of 76" in step for step in seen)
     assert content(again) == content(folder)
 
 
-def test_what_cannot_be_in_a_release(spec: Spec, build: Any, weights: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_in_a_release(spec, build, weights, tmp_path):
     with pytest.raises(errors.SpecError, match="none can be skipped"):
         build(spec(), tmp_path / "b", settings=Settings(skip_corrupt=True))
     named = spec(backbone=f"timm:test_vit@{weights / 'tiny.safetensors'}")
@@ -252,7 +241,7 @@ def test_what_cannot_be_in_a_release(spec: Spec, build: Any, weights: Path, tmp_
 
 
 @pytest.mark.slow
-def test_the_command_of_releases(spec: Spec, pictures: Path, weights: Path, tmp_path: Path) -> None:
+def test_the_command_of_releases(spec, pictures, weights, tmp_path):
     spec()
     words = ["release", tmp_path / "spec.toml", "-o", tmp_path / "release", "--batch", 16]
     _called(0, *words, "--raw", pictures.parent, "--weights", weights)
@@ -260,13 +249,13 @@ def test_the_command_of_releases(spec: Spec, pictures: Path, weights: Path, tmp_
     assert {t.provenance["batch"] for t in tables if t.kind == "features"} == {16}
 
 
-def _results(folder: Path) -> dict[str, Submission]:
+def _results(folder):
     """Reference results by method."""
     return {next(iter(found.methods)): found for found in load_release(folder).references()}
 
 
 @pytest.mark.slow
-def test_results_on_features_that_it_does_not_hold(spec: Spec, build: Any, tmp_path: Path) -> None:
+def test_results_on_features_that_it_does_not_hold(spec, build, tmp_path):
     build(spec(), tmp_path / "whole")
     lean = spec(LEAN)
     build(lean, tmp_path / "lean")
@@ -282,9 +271,9 @@ def test_results_on_features_that_it_does_not_hold(spec: Spec, build: Any, tmp_p
     assert provenance[f"{TINY}-pca8/NCC"] == {"head": "NCC", "features": f"{TINY}-pca8"}
     assert provenance[f"{TINY}/FT"]["network"]["weights"]["sha256"]
 
-    seen: list[str] = []
+    seen = []
 
-    def stop_at_the_first_new_step(step: str) -> None:
+    def stop_at_the_first_new_step(step):
         if step not in seen and "images/s" not in step:
             seen.append(step)
             raise Stop
@@ -298,10 +287,8 @@ def test_results_on_features_that_it_does_not_hold(spec: Spec, build: Any, tmp_p
 
 
 @pytest.mark.slow
-def test_features_that_were_extracted_before(
-    written: Path, spec: Spec, build: Any, tmp_path: Path, pictures: Path
-) -> None:
-    def nothing_is_extracted(*_: object) -> None:
+def test_features_that_were_extracted_before(written, spec, build, tmp_path, pictures):
+    def nothing_is_extracted(*_):
         raise AssertionError
 
     spec(LEAN.replace("fine_tuning", "# "))
@@ -321,9 +308,7 @@ def test_features_that_were_extracted_before(
 
 
 @pytest.mark.slow
-def test_features_of_other_images_or_not_of_all(
-    written: Path, spec: Spec, build: Any, settings: Settings, tmp_path: Path
-) -> None:
+def test_features_of_other_images_or_not_of_all(written, spec, build, settings, tmp_path):
     others = read_pictures(write_pictures(tmp_path / "others", 20))
     given = write_precomputed(others, TINY, tmp_path / "given", settings)
     with pytest.raises(errors.SourceError, match="of other images than tiny"):
@@ -347,6 +332,6 @@ def test_features_of_other_images_or_not_of_all(
         ('fine_tuning = {{ backbones = ["{0}"], task_sets = ["open"] }}', "unknown task set"),
     ],
 )
-def test_methods_that_cannot_be_run(methods: str, message: str, spec: Spec, tmp_path: Path) -> None:
+def test_methods_that_cannot_be_run(methods, message, spec, tmp_path):
     with pytest.raises(errors.FSLBenchError, match=message):
         build_release(spec(methods), tmp_path / "r")

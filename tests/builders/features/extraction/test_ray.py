@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def ray() -> Any:
+def ray():
     return pytest.importorskip("ray", reason="needs the extra `ray`")
 
 
@@ -68,7 +67,7 @@ except EngineError as error:
 """Runs a job on a cluster; prints its result, or what the engine says."""
 
 
-def _environment(root: Path, home: Path, settings: dict[str, str]) -> dict[str, str]:
+def _environment(root, home, settings):
     """Where this package and its tests' own are found, and nothing of Ray is set but `settings`."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
     path = os.pathsep.join([str(root), str(root / "tests/support")])
@@ -77,7 +76,7 @@ def _environment(root: Path, home: Path, settings: dict[str, str]) -> dict[str, 
 
 
 @pytest.fixture(scope="module")
-def address(ray: Any, root: Path) -> Iterator[str]:
+def address(ray, root):
     """Of a cluster of two nodes, one processor each, that finds this package and the tests' own."""
     from ray.cluster_utils import Cluster
 
@@ -96,11 +95,11 @@ def address(ray: Any, root: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def engine(address: str) -> Any:
+def engine(address):
     return RayEngine(address, retries=1)
 
 
-def test_results_come_in_order_and_errors_as_they_are(engine: Any) -> None:
+def test_results_come_in_order_and_errors_as_they_are(engine):
     assert list(engine.run(Squares(), [])) == []
     blocks = [5, 3, 8, *range(20, 60)]
     assert list(engine.run(Squares(), blocks)) == [(block, block**2) for block in blocks]
@@ -108,9 +107,7 @@ def test_results_come_in_order_and_errors_as_they_are(engine: Any) -> None:
         list(engine.run(Squares(), [1, 13, 2]))
 
 
-def test_two_hundred_jobs_that_fail_leave_the_process_alive(
-    root: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_two_hundred_jobs_that_fail_leave_the_process_alive(root, tmp_path_factory):
     """Of a task that is cancelled while its reply is under way, Ray makes the driver's end."""
     folder = tmp_path_factory.mktemp("r")  # sockets have short names only
     out = python(ROUNDS, folder, 200, env=_environment(root, folder, {}))
@@ -118,7 +115,7 @@ def test_two_hundred_jobs_that_fail_leave_the_process_alive(
     assert out.stdout.split() == [str(number) for number in range(200)]
 
 
-def test_tasks_that_wait_see_that_nobody_does(ray: Any, engine: Any, tmp_path: Path) -> None:
+def test_tasks_that_wait_see_that_nobody_does(ray, engine, tmp_path):
     engine._connected()
     job = Killed(Squares(), None, tmp_path)
     task, shared = ray.remote(_do), ray.put(job)
@@ -129,7 +126,7 @@ def test_tasks_that_wait_see_that_nobody_does(ray: Any, engine: Any, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["done 5"]
 
 
-def test_few_blocks_are_handed_out_at_a_time(engine: Any, tmp_path: Path) -> None:
+def test_few_blocks_are_handed_out_at_a_time(engine, tmp_path):
     """Two processors: two blocks at work and two that wait."""
     job = Killed(Squares(), None, tmp_path)
     found = engine.run(job, list(range(40)))
@@ -143,14 +140,14 @@ def test_few_blocks_are_handed_out_at_a_time(engine: Any, tmp_path: Path) -> Non
     assert done <= {0, 1, 2, 3, 13, 100, 101, 102}
 
 
-def test_more_than_any_machine_has_is_refused(engine: Any) -> None:
+def test_more_than_any_machine_has_is_refused(engine):
     with pytest.raises(EngineError, match=r"no machine .* has 2 processors(.|\n)*at most 1 proc"):
         list(engine.run(Squares(threads=2), [1]))
     with pytest.raises(EngineError, match="has 1 processors and 1 GPU for a process"):
         list(engine.run(Squares(device="cuda"), [1]))
 
 
-def test_a_killed_process_is_replaced_but_not_for_ever(engine: Any, tmp_path: Path) -> None:
+def test_a_killed_process_is_replaced_but_not_for_ever(engine, tmp_path):
     found = list(engine.run(Killed(Squares(), 4, tmp_path), list(range(8))))
     assert found == [(block, block**2) for block in range(8)]
     assert (tmp_path / "killed").exists()
@@ -159,9 +156,7 @@ def test_a_killed_process_is_replaced_but_not_for_ever(engine: Any, tmp_path: Pa
         list(engine.run(Killed(Squares(), 4, tmp_path, always=True), list(range(8))))
 
 
-def test_extraction_gives_the_same_features(
-    tiny: Any, plain: np.ndarray[Any, Any], extract: Extract, engine: Any, tmp_path: Path
-) -> None:
+def test_extraction_gives_the_same_features(tiny, plain, extract, engine, tmp_path):
     killing = KillingEngine(engine, 2, tmp_path)
     found, provenance = extract(tiny, tmp_path, engine=killing, workers=1)
     assert (tmp_path / "killed").exists()
@@ -169,7 +164,7 @@ def test_extraction_gives_the_same_features(
     assert provenance == extract(tiny, tmp_path / "local")[1]
 
 
-def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
+def test_heads_give_the_same_predictions(engine, tmp_path):
     from builders.baselines.running import predictions
 
     chance = np.random.default_rng(0)
@@ -188,13 +183,13 @@ def test_heads_give_the_same_predictions(engine: Any, tmp_path: Path) -> None:
     assert (tmp_path / "killed").exists()
 
 
-def test_there_is_no_cluster_where_there_is_none(ray: Any, address: str) -> None:
+def test_there_is_no_cluster_where_there_is_none(ray, address):
     ray.shutdown()
     with pytest.raises(EngineError, match=r"cannot be reached: .*refused(.|\n)*ray start --head"):
         list(RayEngine("127.0.0.1:1").run(Squares(), [1]))
 
 
-def test_a_cluster_that_wants_a_token(ray: Any, root: Path, tmp_path: Path) -> None:
+def test_a_cluster_that_wants_a_token(ray, root, tmp_path):
     if not hasattr(ray.exceptions, "AuthenticationError"):
         pytest.skip("this version of Ray has no tokens")
     token = {"RAY_AUTH_MODE": "token"}
@@ -206,7 +201,7 @@ def test_a_cluster_that_wants_a_token(ray: Any, root: Path, tmp_path: Path) -> N
         assert head.stdout is not None
         address = head.stdout.readline().strip()
 
-        def call(settings: dict[str, str]) -> str:
+        def call(settings):
             out = python(CALL, address, env=_environment(root, tmp_path, settings))
             assert out.returncode == 0, out.stderr[-2000:]
             return out.stdout
@@ -226,10 +221,10 @@ OF_ITS_STORE = TimeoutError("Timed out after 30 seconds while waiting for node t
 
 
 @pytest.mark.parametrize("error", [OF_A_NODE, OF_ITS_STORE])
-def test_a_late_start(error: Exception, ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_start(error, ray, monkeypatch):
     """As Ray says it."""
 
-    def late(**_: object) -> None:
+    def late(**_):
         raise error
 
     monkeypatch.setattr(ray, "is_initialized", lambda: False)

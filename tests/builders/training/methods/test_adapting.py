@@ -6,11 +6,10 @@ import numpy as np
 import plain_episodes as plain
 import pytest
 import torch
-from plain_episodes import Floats, Maps, by_class, fixed_episode, numbers
+from plain_episodes import Maps, by_class, fixed_episode, numbers
 from scipy.optimize import approx_fprime
 from torch.nn import functional
 
-from builders.training.method import Episode, Method
 from builders.training.methods.adapting import ANIL, BOIL, LEO
 from builders.training.networks import Conv4
 
@@ -20,24 +19,24 @@ SMALL = (WAY, SHOT, QUERY, 2, 2, 2)
 assert_near = partial(np.testing.assert_allclose, rtol=0, atol=1e-9)
 
 
-def _answers(method: Method, episode: Episode) -> Floats:
+def _answers(method, episode):
     """Scores, which leave weights and statistics as they were."""
     with plain.unchanged(method.eval()), torch.no_grad():
         return numbers(method.scores(episode.support, episode.query.flatten(0, 1)))
 
 
-def _flat(episode: Episode) -> tuple[Floats, Floats]:
+def _flat(episode):
     """Maps of support (K S, D) and of queries (K Q, D)."""
     return tuple(numbers(of.flatten(0, 1).flatten(1)) for of in (episode.support, episode.query))
 
 
 @pytest.fixture
-def anil() -> ANIL:
+def anil():
     torch.manual_seed(0)
     return ANIL(Maps(4, 2), way=WAY, side=2, rate=RATE, steps=2, test_steps=3).double()
 
 
-def _after_steps(episode: Episode, weights: Floats, bias: Floats, steps: int) -> Floats:
+def _after_steps(episode, weights, bias, steps):
     support, queries = _flat(episode)
     for _ in range(steps):
         error = plain.softmax(support @ weights.T + bias) - np.eye(WAY)[by_class(WAY, SHOT)]
@@ -46,17 +45,17 @@ def _after_steps(episode: Episode, weights: Floats, bias: Floats, steps: int) ->
     return queries @ weights.T + bias
 
 
-def test_scores_of_anil_are_those_of_a_head_after_its_steps(anil: ANIL) -> None:
+def test_scores_of_anil_are_those_of_a_head_after_its_steps(anil):
     episode = fixed_episode(WAY, SHOT, QUERY, 4, 2, 2)
     head = numbers(anil.head.weight), numbers(anil.head.bias)
     assert_near(_answers(anil, episode), _after_steps(episode, *head, 3))
 
 
-def test_the_loss_of_anil_and_its_gradients_are_those_through_the_steps(anil: ANIL) -> None:
+def test_the_loss_of_anil_and_its_gradients_are_those_through_the_steps(anil):
     episode = fixed_episode(WAY, SHOT, QUERY, 4, 2, 2)
     head = np.concatenate([numbers(values).ravel() for values in anil.head.parameters()])
 
-    def loss_of(head: Floats) -> float:
+    def loss_of(head):
         scores = _after_steps(episode, head[:-WAY].reshape(WAY, -1), head[-WAY:], 2)
         return plain.cross_entropy(scores, by_class(WAY, QUERY))
 
@@ -67,14 +66,14 @@ def test_the_loss_of_anil_and_its_gradients_are_those_through_the_steps(anil: AN
     np.testing.assert_allclose(gradient, approx_fprime(head, loss_of), rtol=0, atol=1e-7)
 
 
-def _boil(head_rate: float = 0.0, nil: bool = False) -> BOIL:
+def _boil(head_rate=0.0, nil=False):
     torch.manual_seed(0)
     network = Conv4(3, (True, True), inputs=2)
     plain.disturb_norms(network)
     return BOIL(network, way=WAY, side=8, rate=0.3, head_rate=head_rate, nil=nil).double()
 
 
-def _blocks(weights: list[torch.Tensor], images: torch.Tensor) -> torch.Tensor:
+def _blocks(weights, images):
     """Two blocks; weights are kernel, shift, and the norm's two, of each."""
     for first in (0, 4):
         kernel, bias, scale, shift = weights[first : first + 4]
@@ -88,7 +87,7 @@ def _blocks(weights: list[torch.Tensor], images: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("head_rate", [0.0, 0.2])
-def test_scores_loss_and_gradients_of_boil_are_those_of_a_step(head_rate: float) -> None:
+def test_scores_loss_and_gradients_of_boil_are_those_of_a_step(head_rate):
     method, episode = _boil(head_rate), fixed_episode(WAY, SHOT, QUERY, 2, 8, 8)
     weights = [values.detach().clone().requires_grad_() for values in method.parameters()]
     target = torch.tensor(by_class(WAY, SHOT))
@@ -109,7 +108,7 @@ def test_scores_loss_and_gradients_of_boil_are_those_of_a_step(head_rate: float)
         assert_near(numbers(parameter.grad), numbers(values.grad))
 
 
-def test_without_steps_scores_of_boil_are_cosines_with_class_means() -> None:
+def test_without_steps_scores_of_boil_are_cosines_with_class_means():
     method, episode = _boil(nil=True), fixed_episode(4, SHOT, QUERY, 2, 8, 8)
     weights = [values.detach() for values in method.parameters()]
     support = _blocks(weights, episode.support.flatten(0, 1)).unflatten(0, (4, SHOT))
@@ -119,7 +118,7 @@ def test_without_steps_scores_of_boil_are_cosines_with_class_means() -> None:
     assert_near(_answers(method, episode), expected)
 
 
-def _leo(**weights: float) -> LEO:
+def _leo(**weights):
     torch.manual_seed(0)
     steps = {"rate": 0.5, "steps": STEPS, "finetune_rate": 0.25, "finetune_steps": FINETUNES}
     method = LEO(Maps(2, 2), latent=LATENT, **steps, **weights)
@@ -130,7 +129,7 @@ def _leo(**weights: float) -> LEO:
     return method.double()
 
 
-def _codes(method: LEO, support: Floats) -> tuple[Floats, Floats]:
+def _codes(method, support):
     """Means and standard deviations (K, latent) of codes, from all pairs of images."""
     hidden = support @ numbers(method.encoder.weight).T + numbers(method.encoder.bias)
     related = []
@@ -146,19 +145,17 @@ def _codes(method: LEO, support: Floats) -> tuple[Floats, Floats]:
     return codes[:, :LATENT], codes[:, LATENT:]
 
 
-def _slope(support: Floats, weights: Floats) -> Floats:
+def _slope(support, weights):
     """The gradient of the support loss by weights (K, D)."""
     error = plain.softmax(support @ weights.T) - np.eye(WAY)[by_class(WAY, SHOT)]
     return error.T @ support / len(support)
 
 
-def _fitted(
-    method: LEO, support: Floats, codes: Floats, noises: list[Floats]
-) -> tuple[Floats, Floats]:
+def _fitted(method, support, codes, noises):
     """Codes and weights after their steps; noises (K, D) are of the weights' draws."""
     matrix, bias = numbers(method.decoder.weight), numbers(method.decoder.bias)
 
-    def decoded(codes: Floats, noise: Floats) -> Floats:
+    def decoded(codes, noise):
         both = codes @ matrix.T + bias
         return both[:, :FEATURES] + both[:, FEATURES:] * noise
 
@@ -171,7 +168,7 @@ def _fitted(
     return codes, weights
 
 
-def test_scores_of_leo_are_of_means() -> None:
+def test_scores_of_leo_are_of_means():
     method, episode = _leo(), fixed_episode(*SMALL)
     support, queries = _flat(episode)
     none = [np.zeros((WAY, FEATURES))] * (STEPS + 1)
@@ -179,7 +176,7 @@ def test_scores_of_leo_are_of_means() -> None:
     assert_near(_answers(method, episode), queries @ weights.T)
 
 
-def test_the_loss_of_leo_is_of_draws_and_penalties() -> None:
+def test_the_loss_of_leo_is_of_draws_and_penalties():
     method = _leo(kl_weight=0.7, encoder_weight=0.6, orthogonality_weight=0.5).train()
     assert method.training
     assert not method.network.training

@@ -4,14 +4,13 @@ import numpy as np
 import plain_episodes as plain
 import pytest
 import torch
-from plain_episodes import Floats, Maps, by_class, cosine, fixed_episode, numbers
+from plain_episodes import Maps, by_class, cosine, fixed_episode, numbers
 from sklearn.linear_model import Ridge
 
-from builders.training.method import Episode, Method
 from builders.training.methods.metric import CAN, DN4, R2D2, ProtoNet
 
 
-def _check(method: Method, episode: Episode, expected: Floats, within: float = 1e-9) -> None:
+def _check(method, episode, expected, within=1e-9):
     """Scores (6, 3) are those that are expected, and the loss is of these."""
     scores = method.scores(episode.support, episode.query.flatten(0, 1))
     np.testing.assert_allclose(numbers(scores), expected, rtol=0, atol=within)
@@ -20,7 +19,7 @@ def _check(method: Method, episode: Episode, expected: Floats, within: float = 1
 
 
 @pytest.mark.parametrize(("shot", "temperature"), [(1, 1.0), (3, 1.0), (3, 64.0)])
-def test_protonet_is_that_of_the_paper(shot: int, temperature: float) -> None:
+def test_protonet_is_that_of_the_paper(shot, temperature):
     episode = fixed_episode(3, shot, 2, 4, 2, 2)
     means = [sum(images) / shot for images in numbers(episode.support)]
     queries = numbers(episode.query.flatten(0, 1))
@@ -29,7 +28,7 @@ def test_protonet_is_that_of_the_paper(shot: int, temperature: float) -> None:
 
 
 @pytest.mark.parametrize(("shot", "n_k"), [(1, 3), (2, 3), (2, 1)])
-def test_dn4_is_that_of_the_paper(shot: int, n_k: int) -> None:
+def test_dn4_is_that_of_the_paper(shot, n_k):
     episode = fixed_episode(3, shot, 2, 4, 2, 3)
     support, queries = numbers(episode.support), numbers(episode.query.flatten(0, 1))
     expected = np.zeros((6, 3))
@@ -44,7 +43,7 @@ def test_dn4_is_that_of_the_paper(shot: int, n_k: int) -> None:
 
 @pytest.mark.parametrize("gamma", [0.1, 50.0])
 @pytest.mark.parametrize("shot", [1, 4])
-def test_r2d2_is_ridge_regression(shot: int, gamma: float) -> None:
+def test_r2d2_is_ridge_regression(shot, gamma):
     episode = fixed_episode(3, shot, 2, 5, 1, 2)
     flat = numbers(episode.support).reshape(3 * shot, -1)
     ridge = Ridge(alpha=gamma, fit_intercept=False)
@@ -57,7 +56,7 @@ def test_r2d2_is_ridge_regression(shot: int, gamma: float) -> None:
 
 
 @pytest.fixture
-def can() -> CAN:
+def can():
     """Of maps (4, 2, 2) and six classes."""
     torch.manual_seed(0)
     method = CAN(Maps(4, 2), classes=6, side=2, temperature=0.5)
@@ -65,7 +64,7 @@ def can() -> CAN:
     return method.double()
 
 
-def _attention(method: CAN, cosines: Floats, train: bool) -> Floats:
+def _attention(method, cosines, train):
     """Of each pair (B, p, q): what each p is weighed by."""
     fusion = method.fusion
     hidden = cosines.mean(axis=1) @ numbers(fusion.enter.weight).T + numbers(fusion.enter.bias)
@@ -75,7 +74,7 @@ def _attention(method: CAN, cosines: Floats, train: bool) -> Floats:
     return 1 + plain.softmax(np.array(fused) / 0.5)
 
 
-def _attended(method: CAN, episode: Episode, train: bool) -> tuple[Floats, Floats]:
+def _attended(method, episode, train):
     """Class and query maps (M, K, D, p), each attended to by the other."""
     classes = numbers(episode.support).mean(axis=1).reshape(3, 4, 4)
     queries = numbers(episode.query).reshape(6, 4, 4)
@@ -89,7 +88,7 @@ def _attended(method: CAN, episode: Episode, train: bool) -> tuple[Floats, Float
 
 
 @pytest.mark.parametrize("shot", [1, 3])
-def test_scores_of_can_are_cosines_of_what_attends(shot: int, can: CAN) -> None:
+def test_scores_of_can_are_cosines_of_what_attends(shot, can):
     episode = fixed_episode(3, shot, 2, 4, 2, 2)
     classes, queries = (maps.mean(axis=3) for maps in _attended(can.eval(), episode, train=False))
     expected = [[7 * cosine(classes[m, k], queries[m, k]) for k in range(3)] for m in range(6)]
@@ -98,9 +97,7 @@ def test_scores_of_can_are_cosines_of_what_attends(shot: int, can: CAN) -> None:
 
 
 @pytest.mark.parametrize("shot", [1, 3])
-def test_the_loss_of_can_is_of_all_classes_and_half_of_the_nearest_at_each_place(
-    shot: int, can: CAN
-) -> None:
+def test_the_loss_of_can_is_of_all_classes_and_half_of_the_nearest_at_each_place(shot, can):
     episode = fixed_episode(3, shot, 2, 4, 2, 2)
     classes, queries = _attended(can.train(), episode, train=True)
     classes = classes.mean(axis=3)

@@ -4,7 +4,7 @@ import numpy as np
 import plain_episodes as plain
 import pytest
 import torch
-from plain_episodes import Floats, Maps, by_class, fixed_episode, numbers
+from plain_episodes import Maps, by_class, fixed_episode, numbers
 from scipy.ndimage import correlate
 
 from builders.training.method import Labelled
@@ -14,21 +14,21 @@ WAY, QUERY, CHANNELS, SIDE, CLASSES = 2, 4, 3, 3, 5
 PLACES = SIDE * SIDE
 
 
-def _method() -> RENet:
+def _method():
     torch.manual_seed(0)
     method = RENet(Maps(CHANNELS, SIDE), classes=CLASSES, hidden=4, temperature_attn=2.0)
     plain.disturb_norms(method)
     return method.double()
 
 
-def _valid(maps: Floats, kernels: Floats) -> Floats:
+def _valid(maps, kernels):
     """A convolution (B, D, h, w) without padding."""
     side = kernels.shape[-1]
     windows = np.lib.stride_tricks.sliding_window_view(maps, (side, side), axis=(2, 3))
     return np.einsum("bdhwij,edij->behw", windows, kernels)
 
 
-def _self_correlated(method: RENet, maps: Floats, train: bool) -> Floats:
+def _self_correlated(method, maps, train):
     """The maps, and added what layers read in each place's neighbourhood, rectified."""
     raised = np.maximum(maps, 0)
     lengths = np.sqrt((raised**2).sum(axis=1, keepdims=True))
@@ -48,7 +48,7 @@ def _self_correlated(method: RENet, maps: Floats, train: bool) -> Floats:
     return np.maximum(maps + features, 0)
 
 
-def _along(pairs: Floats, kernels: Floats, places: tuple[int, int]) -> Floats:
+def _along(pairs, kernels, places):
     """A convolution of pairs (B, C, i, j, k, l) along two of their places."""
     out = []
     for kernel in kernels:
@@ -62,7 +62,7 @@ def _along(pairs: Floats, kernels: Floats, places: tuple[int, int]) -> Floats:
     return np.stack(out, axis=1)
 
 
-def _refined(method: RENet, pairs: Floats, train: bool) -> Floats:
+def _refined(method, pairs, train):
     """Two separable 4D convolutions of pairs (B, 1, i, j, k, l)."""
     for number, layer in enumerate((method.attention.refine[0], method.attention.refine[2])):
         pairs = np.maximum(pairs, 0) if number else pairs
@@ -75,19 +75,19 @@ def _refined(method: RENet, pairs: Floats, train: bool) -> Floats:
     return pairs
 
 
-def _shares(matches: Floats, axis: int) -> Floats:
+def _shares(matches, axis):
     mean = matches.mean(axis=axis, keepdims=True)
     deviation = np.sqrt(matches.var(axis=axis, ddof=1, keepdims=True) + 1e-5)
     return plain.softmax((matches - mean) / deviation / 2.0, axis=axis)
 
 
-def _reduced(method: RENet, maps: Floats, train: bool) -> Floats:
+def _reduced(method, maps, train):
     kernel, norm, _ = method.attention.reduce
     maps = np.maximum(plain.batch_normed(_valid(maps, numbers(kernel.weight)), norm, train), 0)
     return maps / np.maximum(np.sqrt((maps**2).sum(axis=1, keepdims=True)), 1e-8)
 
 
-def _compared(method: RENet, maps: Floats, shot: int, train: bool) -> Floats:
+def _compared(method, maps, shot, train):
     """Scores (M, K) of maps (K S + M, D, h, w), which are centred first."""
     maps = maps - maps.mean(axis=1, keepdims=True)
     support, query = maps[: WAY * shot], maps[WAY * shot :]
@@ -106,7 +106,7 @@ def _compared(method: RENet, maps: Floats, shot: int, train: bool) -> Floats:
 
 
 @pytest.mark.parametrize("shot", [1, 2])
-def test_scores_are_those_of_the_paper(shot: int) -> None:
+def test_scores_are_those_of_the_paper(shot):
     method = _method().eval()
     episode = fixed_episode(WAY, shot, QUERY, CHANNELS, SIDE, SIDE)
     with torch.no_grad():
@@ -117,7 +117,7 @@ def test_scores_are_those_of_the_paper(shot: int) -> None:
     np.testing.assert_allclose(numbers(scores), expected, rtol=0, atol=1e-9)
 
 
-def test_the_loss_is_of_episode_queries_and_labelled_images() -> None:
+def test_the_loss_is_of_episode_queries_and_labelled_images():
     method = _method().train()
     episode = fixed_episode(WAY, 2, QUERY, CHANNELS, SIDE, SIDE)
     generator = torch.Generator().manual_seed(9)
@@ -137,17 +137,17 @@ def test_the_loss_is_of_episode_queries_and_labelled_images() -> None:
 
 
 @pytest.mark.parametrize(("number", "inputs"), [(0, 1), (2, 16)])
-def test_folded_norms_are_those_of_pytorch(number: int, inputs: int) -> None:
+def test_folded_norms_are_those_of_pytorch(number, inputs):
     """Values, gradients and running statistics, in training and after."""
     layer = _method().attention.refine[number]
     pairs = torch.randn(4, 2, 3, 3, 2, inputs, dtype=torch.float64)
     start = {name: values.clone() for name, values in layer.state_dict().items()}
 
-    def convolved(kernel: torch.Tensor, pairs: torch.Tensor) -> torch.Tensor:
+    def convolved(kernel, pairs):
         images = pairs.flatten(0, 2).movedim(-1, 1)
         return torch.conv2d(images, kernel, padding=1).movedim(1, -1).reshape(pairs.shape)
 
-    def plain(pairs: torch.Tensor) -> torch.Tensor:
+    def plain(pairs):
         along_first = convolved(layer.first.weight, pairs.permute(0, 3, 4, 1, 2, 5))
         rectified = layer.norm_first(along_first.flatten(0, 4)).relu().view_as(along_first)
         along_both = convolved(layer.second.weight, rectified.permute(0, 3, 4, 1, 2, 5))

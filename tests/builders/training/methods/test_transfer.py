@@ -1,32 +1,29 @@
 """RFS and its regression beside scikit-learn; Baseline++ beside cosines and steps by numpy."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import reference_heads
 import torch
-from numpy.typing import NDArray
-from plain_episodes import Floats, cross_entropy, numbers, unchanged
+from plain_episodes import cross_entropy, numbers, unchanged
 from sklearn.linear_model import LogisticRegression
 
 from benchmark_spec.errors import MethodFailedError
 from builders.baselines.heads import unit_vectors
 from builders.training import logistic
 from builders.training.method import Labelled
-from builders.training.methods.transfer import RFS, BaselinePlusPlus, CosineClassifier, Transfer
+from builders.training.methods.transfer import RFS, BaselinePlusPlus, CosineClassifier
 from builders.training.networks import Conv4
 
 SIDE, WAY, SHOT, WIDTH = 6, 3, 3, 4 * 3 * 3
 BOTH = [RFS, BaselinePlusPlus]
 
 
-def _method(kind: type[Transfer], **settings: Any) -> Any:
+def _method(kind, **settings):
     torch.manual_seed(0)
     return kind(Conv4(4, pools=(True, False)), classes=7, side=SIDE, **settings)
 
 
-def _task(way: int, shot: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _task(way, shot):
     generator = torch.Generator().manual_seed(1)
     support = torch.rand(way, shot, 1, SIDE, SIDE, generator=generator)
     return support, torch.rand(9, 1, SIDE, SIDE, generator=generator)
@@ -35,7 +32,7 @@ def _task(way: int, shot: int) -> tuple[torch.Tensor, torch.Tensor]:
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("strength", [1.0, 20.0])
 @pytest.mark.parametrize(("way", "shot"), [(5, 1), (3, 4), (2, 3)])
-def test_rfs_is_scikit_learns(way: int, shot: int, strength: float, pooled: bool) -> None:
+def test_rfs_is_scikit_learns(way, shot, strength, pooled):
     method = _method(RFS, strength=strength, pooled=pooled).eval()
     support, query = _task(way, shot)
     with torch.no_grad():
@@ -54,18 +51,16 @@ def test_rfs_is_scikit_learns(way: int, shot: int, strength: float, pooled: bool
     np.testing.assert_allclose(scores, expected, atol=1e-5)
 
 
-def _unit(vectors: Floats) -> Floats:
+def _unit(vectors):
     return vectors / (np.sqrt((vectors**2).sum(axis=1, keepdims=True)) + 1e-5)
 
 
-def _scores(vectors: Floats, directions: Floats, lengths: Floats) -> Floats:
+def _scores(vectors, directions, lengths):
     own = np.sqrt((directions**2).sum(axis=1))
     return 2 * lengths * (_unit(vectors) @ (directions / own[:, None]).T)
 
 
-def _gradients(
-    vectors: Floats, target: NDArray[np.int64], directions: Floats, lengths: Floats
-) -> tuple[Floats, Floats]:
+def _gradients(vectors, target, directions, lengths):
     """Return the mean cross-entropy's by directions (K, D) and by lengths (K,)."""
     scores = _scores(vectors, directions, lengths)
     error = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -80,10 +75,10 @@ def _gradients(
 
 
 class _Adam:
-    def __init__(self) -> None:
+    def __init__(self):
         self.steps, self.mean, self.square = 0, 0.0, 0.0
 
-    def __call__(self, weights: Floats, gradient: Floats) -> Floats:
+    def __call__(self, weights, gradient):
         self.steps += 1
         self.mean = 0.9 * self.mean + 0.1 * gradient
         self.square = 0.999 * self.square + 0.001 * gradient**2
@@ -92,10 +87,10 @@ class _Adam:
 
 
 class _SGD:
-    def __init__(self) -> None:
-        self.velocity: Floats | None = None
+    def __init__(self):
+        self.velocity = None
 
-    def __call__(self, weights: Floats, gradient: Floats) -> Floats:
+    def __call__(self, weights, gradient):
         gradient = gradient + 1e-3 * weights
         first = self.velocity is None
         self.velocity = gradient if first else 0.9 * self.velocity + (1 - 0.9) * gradient
@@ -104,7 +99,7 @@ class _SGD:
 
 @pytest.mark.parametrize("lengths", [True, False])
 @pytest.mark.parametrize("name", ["Adam", "SGD"])
-def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -> None:
+def test_a_task_trains_a_new_classifier_step_by_step(name, lengths):
     method = _method(BaselinePlusPlus, optimiser=name, lengths=lengths, passes=3, seed=5).eval()
     support, query = _task(WAY, SHOT)
     generator = torch.Generator().manual_seed(5)
@@ -128,7 +123,7 @@ def test_a_task_trains_a_new_classifier_step_by_step(name: str, lengths: bool) -
     np.testing.assert_allclose(numbers(method.scores(support, query)), expected, atol=1e-5)
 
 
-def test_a_classifier_starts_as_a_linear_layer() -> None:
+def test_a_classifier_starts_as_a_linear_layer():
     generator = torch.Generator().manual_seed(3)
     classifier = CosineClassifier(400, 50, generator=generator)
     torch.manual_seed(3)
@@ -138,13 +133,13 @@ def test_a_classifier_starts_as_a_linear_layer() -> None:
 
 
 @pytest.mark.parametrize(("classes", "scale"), [(2, 2.0), (200, 2.0), (201, 10.0)])
-def test_many_classes_have_a_larger_scale(classes: int, scale: float) -> None:
+def test_many_classes_have_a_larger_scale(classes, scale):
     assert CosineClassifier(3, classes).scale == scale
 
 
 @pytest.mark.parametrize("pooled", [False, True])
 @pytest.mark.parametrize("kind", BOTH)
-def test_the_loss_is_cross_entropy_of_the_classifier(kind: type[Transfer], pooled: bool) -> None:
+def test_the_loss_is_cross_entropy_of_the_classifier(kind, pooled):
     method = _method(kind, pooled=pooled).train()
     images, classes = torch.rand(6, 1, SIDE, SIDE), torch.tensor([0, 1, 6, 3, 3, 2])
     loss = method.loss(None, Labelled(images, classes))
@@ -159,13 +154,13 @@ def test_the_loss_is_cross_entropy_of_the_classifier(kind: type[Transfer], poole
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_a_loss_without_labelled_images_is_refused(kind: type[Transfer]) -> None:
+def test_a_loss_without_labelled_images_is_refused(kind):
     with pytest.raises(TypeError, match="trained_by"):
         _method(kind).loss(None, None)
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_answers_are_the_same_each_time_and_change_nothing(kind: type[Transfer]) -> None:
+def test_answers_are_the_same_each_time_and_change_nothing(kind):
     method, task = _method(kind).eval(), _task(WAY, SHOT)
     torch.manual_seed(1)
     state = torch.get_rng_state()
@@ -179,14 +174,14 @@ def test_answers_are_the_same_each_time_and_change_nothing(kind: type[Transfer])
             assert torch.equal(first, method.scores(*task))
 
 
-def logits_of(features: Floats, support: Floats, query: Floats, strength: float = 1.0) -> Floats:
+def logits_of(features, support, query, strength=1.0):
     """Logits (B, M, K) with the mean 0 over classes."""
     chosen = torch.from_numpy(support), torch.from_numpy(query)
     found = logistic.logistic_regression(unit_vectors(features), *chosen, strength=strength).numpy()
     return np.asarray(found - found.mean(axis=2, keepdims=True))
 
 
-def make(kind: str, rng: np.random.Generator, way: int, shot: int, dimensions: int) -> Floats:
+def make(kind, rng, way, shot, dimensions):
     """Features (K·S + 40, D) of a task's support, class by class, and of queries."""
     number = way * shot
     mean = rng.normal(size=(way, dimensions)) + rng.normal(size=dimensions)
@@ -219,7 +214,7 @@ SHAPES = ((2, 1, 3), (2, 20, 8), (3, 2, 1), (5, 1, 64), (5, 5, 16), (5, 5, 40), 
         ("classes", 5, 5, 768),  # the paper's
     ],
 )
-def test_it_is_scikit_learns(kind: str, way: int, shot: int, dimensions: int) -> None:
+def test_it_is_scikit_learns(kind, way, shot, dimensions):
     seed = [KINDS.index(kind), way, shot, dimensions]
     features = make(kind, np.random.default_rng(seed), way, shot, dimensions)
     number = way * shot
@@ -232,7 +227,7 @@ def test_it_is_scikit_learns(kind: str, way: int, shot: int, dimensions: int) ->
 
 
 @pytest.mark.parametrize("strength", [1e-3, 0.1, 100.0, 1e4])
-def test_other_strengths(strength: float) -> None:
+def test_other_strengths(strength):
     """With hardly any penalty steps must be cut short."""
     features = make("classes", np.random.default_rng(5), 4, 3, 6)
     support, query = np.arange(12).reshape(4, 3), np.arange(12, 52)
@@ -242,7 +237,7 @@ def test_other_strengths(strength: float) -> None:
 
 
 @pytest.mark.parametrize(("way", "shot"), [(2, 1), (3, 1), (3, 2)])
-def test_tasks_that_are_solved_wait_for_those_beside_them(way: int, shot: int) -> None:
+def test_tasks_that_are_solved_wait_for_those_beside_them(way, shot):
     """Images that are nearly equal are done at once, others after many steps: all end."""
     rng = np.random.default_rng(0)
     apart = 10.0 ** rng.uniform(-4, 0.5, (120, 1)) * rng.normal(size=(120, 16))
@@ -255,7 +250,7 @@ def test_tasks_that_are_solved_wait_for_those_beside_them(way: int, shot: int) -
         np.testing.assert_allclose(together[task], alone[0], atol=1e-8)
 
 
-def test_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_end(monkeypatch):
     monkeypatch.setattr(logistic, "_NEWTON_STEPS", 1)
     with pytest.raises(MethodFailedError, match="did not converge"):
         logits_of(np.eye(3), np.arange(3).reshape(1, 3, 1), np.arange(3)[None])

@@ -9,19 +9,15 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import Result
 from commands import invoke, printed
 from golden_inputs import INPUTS
 from recorded import recorded
 
 import fslbench_data as fb
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
-from fslbench_data.release.release import Release
 from fslbench_data.render.figures.plot import packed
 from fslbench_data.render.figures.rows import queries as sweep_queries
 
@@ -30,7 +26,7 @@ pytest.importorskip("vl_convert", reason="needs the extra `report`")
 EXAMPLE = "examples/my_results.parquet"
 LADDER = "ladder_titles-5w5s5q"
 TWO = ["--method", "efficientnet_lite0/LR", "--method", "efficientnet_lite0/NCC"]
-COMMANDS: dict[str, list[str]] = {
+COMMANDS = {
     "forest": [EXAMPLE, "--task-set", "open-5w10s7q"],
     "accuracies": ["--dataset", "groceries", "--task-set", "open-5w5s5q"],
     "means": ["--dataset", "emoji", "--dataset", "glyphs_sample", "--task-set", "open-5w5s5q"],
@@ -48,7 +44,7 @@ SWEEP = {
 }  # fmt: skip
 
 
-def _plot(root: Path, kind: str, path: Path, *more: str) -> Result:
+def _plot(root, kind, path, *more):
     sweep = path.with_name("sweep.json")
     sweep.write_text(json.dumps(SWEEP))
     given = {EXAMPLE: str(root / EXAMPLE), "SWEEP": str(sweep)}
@@ -72,9 +68,7 @@ ONE, TWO_COLUMNS = ("--columns=1", 0, 235), ("--columns=2", 0, 487)
         ("scatter", "--width=244", 241, 245),
     ],
 )
-def test_a_figure_fits_its_columns_and_brings_its_font(
-    root: Path, tmp_path: Path, kind: str, option: str, least: int, most: int
-) -> None:
+def test_a_figure_fits_its_columns_and_brings_its_font(root, tmp_path, kind, option, least, most):
     path = tmp_path / "figure.svg"
     result = _plot(root, kind, path, option)
     assert result.exit_code == 0, result.output
@@ -87,7 +81,7 @@ def test_a_figure_fits_its_columns_and_brings_its_font(
 
 
 @pytest.mark.slow
-def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path) -> None:
+def test_a_pdf_has_its_text_as_text(root, tmp_path):
     if shutil.which("pdftotext") is None:
         pytest.skip("pdftotext is not installed")
     path = tmp_path / "figure.pdf"
@@ -102,7 +96,7 @@ def test_a_pdf_has_its_text_as_text(root: Path, tmp_path: Path) -> None:
     assert {row[4] for row in rows} == {"yes"}, "not embedded"
 
 
-def test_a_figure_that_is_taller_than_a_page_says_so(root: Path, tmp_path: Path) -> None:
+def test_a_figure_that_is_taller_than_a_page_says_so(root, tmp_path):
     for name, told in (("groceries", True), ("digits", False)):
         figure = ["forest", "--dataset", name, "--task-set", "pooled-5w1s1q"]
         made = invoke("plot", *figure, "-o", tmp_path / f"{name}.svg")
@@ -110,7 +104,7 @@ def test_a_figure_that_is_taller_than_a_page_says_so(root: Path, tmp_path: Path)
         assert ("points tall, a page has about 640" in made.stderr) is told
 
 
-def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
+def test_a_png_has_300_dots_an_inch(root, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `builders`")
     path = tmp_path / "figure.png"
     assert _plot(root, "forest", path, "--columns", "1").exit_code == 0
@@ -119,7 +113,7 @@ def test_a_png_has_300_dots_an_inch(root: Path, tmp_path: Path) -> None:
     assert shown.info["dpi"] == pytest.approx((300, 300), abs=0.1)
 
 
-def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path) -> None:
+def test_without_the_extra(monkeypatch, root, tmp_path):
     monkeypatch.setitem(sys.modules, "altair", None)
     result = _plot(root, "forest", tmp_path / "x.svg")
     assert result.exit_code == 2
@@ -128,7 +122,7 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path
 
 
 @pytest.mark.slow
-def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> None:
+def test_ladders_without_counts_by_class(embedded, tmp_path):
     info = embedded.task_set_info("openclipart", "biased_titles-5w5s5q")
     path = tmp_path / "mine.parquet"
     recorded(info, np.full(600, 12)).write(path)
@@ -152,7 +146,7 @@ def test_ladders_without_counts_by_class(embedded: Release, tmp_path: Path) -> N
         [],
     ],
 )
-def test_files_that_are_no_sweeps(tmp_path: Path, content: object) -> None:
+def test_files_that_are_no_sweeps(tmp_path, content):
     path = tmp_path / "sweep.json"
     path.write_text(json.dumps(content))
     with pytest.raises(SubmissionError, match="no sweep"):
@@ -163,7 +157,7 @@ def test_files_that_are_no_sweeps(tmp_path: Path, content: object) -> None:
     assert len({row["sweep"] for row in sweep_queries(paths).rows}) == 2
 
 
-def _pixels(colours: int) -> Any:
+def _pixels(colours):
     """A picture of 60 by 80 pixels that do not shine through, of so many colours."""
     palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
     words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
@@ -174,8 +168,8 @@ def _pixels(colours: int) -> Any:
     ("colours", "alpha", "mode"),
     [(1, 255, "P"), (3, 255, "P"), (256, 255, "P"), (257, 255, "RGBA"), (3, 7, "RGBA")],
 )
-def test_the_pixels_are_the_same(colours: int, alpha: int, mode: str) -> None:
-    image: Any = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `report`")
+def test_the_pixels_are_the_same(colours, alpha, mode):
+    image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `report`")
     pixels = _pixels(colours)
     pixels[5, 5, 3] = alpha
     file = io.BytesIO()
@@ -197,14 +191,14 @@ CHOSEN = ["--dataset", "digits", "--task-set", "open-5w5s5q"]
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(tmp_path_factory):
     path = tmp_path_factory.mktemp("results") / "three.parquet"
     INPUTS["three.parquet"](path)
     return path
 
 
 @pytest.mark.slow
-def test_a_drawing_is_what_the_command_draws(path: Path, tmp_path: Path) -> None:
+def test_a_drawing_is_what_the_command_draws(path, tmp_path):
     drawn, written = tmp_path / "command.svg", tmp_path / "python.svg"
     printed("plot", "forest", str(path), *CHOSEN, "-o", str(drawn))
     drawing = fb.plot("forest", fb.Submission.read(path), **DIGITS, path=written)
@@ -220,7 +214,7 @@ def test_a_drawing_is_what_the_command_draws(path: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_drawing_whatever_altair_is_set_to() -> None:
+def test_a_drawing_whatever_altair_is_set_to():
     """A notebook that uses vegafusion for its own charts."""
     import altair
 
@@ -230,7 +224,7 @@ def test_a_drawing_whatever_altair_is_set_to() -> None:
         assert drawing.svg == as_usual
 
 
-def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_drawn_is_refused(tmp_path):
     """Before anything is read."""
     nowhere = tmp_path / "there is none.parquet"
     assert invoke("plot", "forest", nowhere, "--width", "20", "-o", "x.svg").exit_code == 2
@@ -242,7 +236,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
         fb.plot("forest", nowhere, columns=3)
 
 
-def test_the_page_is_what_the_command_writes(path: Path, tmp_path: Path) -> None:
+def test_the_page_is_what_the_command_writes(path, tmp_path):
     printed("report", str(path), *CHOSEN, "-o", str(tmp_path / "command"))
     page = fb.report_page(path, tmp_path / "python", **DIGITS)
     written = (tmp_path / "python" / "index.html").read_text(encoding="utf-8")
@@ -258,14 +252,14 @@ def test_the_page_is_what_the_command_writes(path: Path, tmp_path: Path) -> None
     assert frame[2] == "</iframe>"
 
 
-def test_a_page_of_a_frame_names_it_file(path: Path) -> None:
+def test_a_page_of_a_frame_names_it_file(path):
     page = fb.report_page(fb.Submission.read(path).to_arrow(), **DIGITS)
     (packed,) = re.findall('id="content">(.*?)</script>', page.text)
     assert json.loads(gzip.decompress(base64.b64decode(packed)))["arguments"] == "FILE"
 
 
 @pytest.mark.slow
-def test_submissions_frames_and_files_are_compared(path: Path) -> None:
+def test_submissions_frames_and_files_are_compared(path):
     submission = fb.Submission.read(path)
     first = submission.table.column("method")[0].as_py()
     versus = "pixels/NCC"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from fslbench_data.release.release import Release
 
 SWEEP = {
     "dataset": "digits", "method": "pixels/NCC", "way": 5, "shot": 5, "seeds": 20, "level": 0.95,
@@ -30,7 +28,7 @@ TASK_SETS = (
 
 
 @pytest.fixture(scope="session")
-def page_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
+def page_file(tmp_path_factory, embedded):
     """The page of the reference methods on task sets of two data sets, with a sweep made up."""
     from fslbench_data.render.page.make import page_of
     from fslbench_data.scoring.selection import Selection
@@ -50,12 +48,12 @@ class Tab:
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
-    def choose(self, name: str, value: str) -> None:
+    def choose(self, name, value):
         self.page.select_option(f"#{name}", value)
 
-    def labels(self, chart: str) -> list[str]:
+    def labels(self, chart):
         """The texts that a chart shows, from top to bottom and from left to right."""
-        found: list[str] = self.page.evaluate(
+        found = self.page.evaluate(
             """(chart) => ["svg text", ".legend span", "tbody :is(th, td)"]
                 .flatMap((part) => [...document.querySelectorAll(`#${chart} ${part}`)])
                 .map((t) => [t.getBoundingClientRect(), t.textContent])
@@ -70,7 +68,7 @@ Axe = Callable[[Tab, str], list[tuple[str, str]]]
 
 
 @pytest.fixture(scope="session")
-def axe() -> Axe:
+def axe():
     """Lists serious violations in a part of a page, by axe-core (``npm install axe-core``)."""
     for folder in (os.environ.get("FSLBENCH_NODE_MODULES"), ROOT / "node_modules"):
         path = Path(folder or "none") / "axe-core/axe.min.js"
@@ -79,7 +77,7 @@ def axe() -> Axe:
     else:
         pytest.skip("axe-core is not installed: npm install axe-core")
 
-    def serious(tab: Tab, part: str) -> list[tuple[str, str]]:
+    def serious(tab, part):
         tab.page.evaluate(path.read_text(encoding="utf-8"))
         found = tab.page.evaluate("part => axe.run(part).then(r => r.violations)", part)
         return [
@@ -92,7 +90,7 @@ def axe() -> Axe:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def browser():
     api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra `test`")
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
@@ -109,17 +107,11 @@ Open = Callable[..., Tab]
 
 
 @pytest.fixture
-def open_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Open]:
+def open_page(browser, request):
     """Opens the page, which is made for the first that asks for it, or another one, from disk."""
     contexts = []
 
-    def opened(
-        address: str = "",
-        file: Any = None,
-        width: int = 1300,
-        scheme: str = "light",
-        script: bool = True,
-    ) -> Tab:
+    def opened(address="", file=None, width=1300, scheme="light", script=True):
         file = file or request.getfixturevalue("page_file")
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, accept_downloads=True

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pytest
 from recorded import recorded
 
 from benchmark_spec.errors import OutputError, SpecError
-from fslbench_data.release.release import Release
 from fslbench_data.render.page.make import MOST_CHOSEN, html, page_content, page_of
 from fslbench_data.scoring.selection import Selection, select
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
 
 
-def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) -> None:
+def test_the_submission_comes_first_and_the_best_of_too_many(embedded):
     info = embedded.task_set_info("digits", "open-5w5s5q")
     alternating = np.arange(info.n_tasks) % 2
     many = [recorded(info, i % 25 + alternating, f"m{i:02d}") for i in range(60)]
@@ -35,7 +32,7 @@ def test_the_submission_comes_first_and_the_best_of_too_many(embedded: Release) 
     assert len(content["sets"][0]["members"]) == 63
 
 
-def test_what_is_refused(embedded: Release, tmp_path: Path) -> None:
+def test_what_is_refused(embedded, tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError, match="cannot be a folder"):
         page_of((), embedded, Selection.of(datasets=["digits"]), tmp_path / "file")
@@ -46,14 +43,14 @@ def test_what_is_refused(embedded: Release, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_only_task_sets_with_chosen_methods(embedded: Release) -> None:
+def test_only_task_sets_with_chosen_methods(embedded):
     names = ["pixels/NCC", "mobilenet_v2/NCC"]
     content = page_content(select(None, embedded, Selection.of(datasets="emoji", methods=names)))
     assert [content["methods"][i] for i in content["chosen"]] == ["mobilenet_v2/NCC"]
     assert not any(name.startswith("pixels") for name in content["methods"])
 
 
-def test_words_are_the_glossary_s(root: Path, embedded: Release, example: Submission) -> None:
+def test_words_are_the_glossary_s(root, embedded, example):
     """The page explains words as docs/glossary.md does: it has no meanings of its own."""
     content = page_content(select(example, embedded))
     shown = re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", html(content))
@@ -64,5 +61,5 @@ def test_words_are_the_glossary_s(root: Path, embedded: Release, example: Submis
     assert {unescape(t): unescape(m) for t, m in shown}.items() <= plain.items()
 
 
-def _plain(markdown: str) -> str:
+def _plain(markdown):
     return re.sub(r"\[(.*?)\]\(.*?\)", r"\1", markdown).replace("*", "").replace("`", "")

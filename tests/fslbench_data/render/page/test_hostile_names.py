@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 
 import fslbench_data as fb
-from fslbench_data.release.release import Release
 from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.selection import Selection
-
-from .conftest import Open
 
 MARKUP = "</script><img src=x onerror=alert(1)>{{ packed }} `a` \"b\" & 'c'"
 NAMES = ("__proto__", "constructor", "toString", "α-TIM", MARKUP, "שלום")
 
 
 @pytest.fixture(scope="module")
-def hostile_page(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
+def hostile_page(tmp_path_factory, embedded):
     """A page of methods with such names on a ladder of task sets."""
     folder, results = tmp_path_factory.mktemp("page"), list[Path]()
     for seed, name in enumerate(NAMES):
@@ -37,7 +34,7 @@ def hostile_page(tmp_path_factory: pytest.TempPathFactory, embedded: Release) ->
 
 
 @pytest.mark.slow
-def test_choices_of_such_methods(hostile_page: Path, open_page: Open) -> None:
+def test_choices_of_such_methods(hostile_page, open_page):
     tab = open_page("#dataset=openclipart&a=α-TIM&b=toString", file=hostile_page)
     for field, name in (
         ("a", "__proto__"),

@@ -16,13 +16,12 @@ from recorded import recorded
 from analysis_sql.interval_kinds import ABOUT
 from fslbench_data.release.release import load_release
 from fslbench_data.render.figures.charts import TIES
-from fslbench_data.render.figures.rows import Figure
 from fslbench_data.render.interval_text import CLAIMS
 from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.selection import Selection
 from fslbench_data.submission.merging import merge
 
-from .conftest import TASK_SETS, Axe, Open, Tab
+from .conftest import TASK_SETS
 
 pytestmark = pytest.mark.slow
 
@@ -30,12 +29,12 @@ SHOTS = Path(os.environ.get("FSLBENCH_SCREENSHOTS", ""))
 """Where CI keeps what the page looks like."""
 
 
-def _address(tab: Tab) -> dict[str, str]:
+def _address(tab):
     return {key: value[0] for key, value in parse_qs(urlsplit(tab.page.url).fragment).items()}
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1300, "dark")])
-def test_it_opens_alone_and_without_errors(open_page: Open, width: int, scheme: str) -> None:
+def test_it_opens_alone_and_without_errors(open_page, width, scheme):
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q", width=width, scheme=scheme)
     assert tab.errors == []
     outside = [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))]
@@ -60,7 +59,7 @@ def test_it_opens_alone_and_without_errors(open_page: Open, width: int, scheme: 
         tab.page.screenshot(path=SHOTS / f"{name}-{scheme}.png", full_page=True)
 
 
-def test_choices_change_the_figures_and_the_address(open_page: Open) -> None:
+def test_choices_change_the_figures_and_the_address(open_page):
     tab = open_page("#dataset=digits")
     before = tab.labels("comparisons")
     chosen = {"dataset": "emoji", "shot": "5", "task_set": "open-5w5s5q", "level": "0.99"}
@@ -87,7 +86,7 @@ def test_choices_change_the_figures_and_the_address(open_page: Open) -> None:
     ("task_set", "habit"),
     [("open-5w5s5q", "usual intervals"), ("closed-5w5s5q", "same images only")],
 )
-def test_the_verdict_is_the_command_s(open_page: Open, task_set: str, habit: str) -> None:
+def test_the_verdict_is_the_command_s(open_page, task_set, habit):
     """The sentence and the matrix say what `fslbench compare` does, of new images first."""
     a, b = "efficientnet_lite0/NCC", "efficientnet_lite2/NCC"
     chosen = ["--dataset", "emoji", "--task-set", task_set, "--format", "csv"]
@@ -118,7 +117,7 @@ def test_the_verdict_is_the_command_s(open_page: Open, task_set: str, habit: str
     assert tab.errors == []
 
 
-def test_a_phone_s_answer_shows_verdicts(open_page: Open, root: Path, tmp_path: Path) -> None:
+def test_a_phone_s_answer_shows_verdicts(open_page, root, tmp_path):
     example = root / "examples/my_results.parquet"
     file = page_of([example], load_release(), Selection()).write(tmp_path)
     tab = open_page(file=file, width=390)
@@ -131,7 +130,7 @@ def test_a_phone_s_answer_shows_verdicts(open_page: Open, root: Path, tmp_path: 
     assert tab.errors == []
 
 
-def _shows_numbers(tab: Tab) -> None:
+def _shows_numbers(tab):
     right = [
         tab.page.locator(f"#comparisons [data-sort='{name}']").evaluate(
             "b => b.closest('th').getBoundingClientRect().right"
@@ -146,9 +145,9 @@ TABLES = {"forest": "comparisons"}
 _, LOWER, _ = TIES
 
 
-def _drawn_by_command(tab: Tab, chart: str, monkeypatch: pytest.MonkeyPatch) -> Figure:
+def _drawn_by_command(tab, chart, monkeypatch):
     """Run the command below a figure; gives what it draws."""
-    drawn: list[Figure] = []
+    drawn = []
     monkeypatch.setattr(
         "fslbench_data.render.figures.plot.Drawing.write",
         lambda drawing, _: drawn.append(drawing.figure),
@@ -173,13 +172,7 @@ KINDS_ALONE = {"open-5w5s5q": "class-aware", "closed-5w5s5q": "classes"}
     ("task_set", "charts"),
     [("open-5w5s5q", OPEN_FIGURES), ("closed-5w5s5q", {"forest": 11, "conclusive": 5})],
 )
-def test_the_commands_below_draw_these_figures(
-    open_page: Open,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    task_set: str,
-    charts: dict[str, int | None],
-) -> None:
+def test_the_commands_below_draw_these_figures(open_page, tmp_path, monkeypatch, task_set, charts):
     monkeypatch.chdir(tmp_path)
     tab = open_page(f"#dataset=emoji&task_set={task_set}&a=efficientnet_lite1/LR&level=0.9")
     for chart, rows in charts.items():
@@ -189,9 +182,7 @@ def test_the_commands_below_draw_these_figures(
     assert tab.page.locator("#comparisons-caption code").count() == 0
 
 
-def _draws_this_figure(
-    tab: Tab, chart: str, rows: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _draws_this_figure(tab, chart, rows, monkeypatch):
     """The command shows the page's rows in the page's order, with the same numbers."""
     figure = _drawn_by_command(tab, chart, monkeypatch)
     shown = tab.page.evaluate(
@@ -223,7 +214,7 @@ def _draws_this_figure(
             assert page_row[key] == row[key], key
 
 
-def test_words_are_explained_where_they_stand(open_page: Open) -> None:
+def test_words_are_explained_where_they_stand(open_page):
     tab = open_page(width=390)
     for place, parent in (("matrix", "section"), ("choices", "form"), ("answer", "section")):
         words = tab.page.locator(f"{parent}:has(#{place}) details.words, #{place} details.words")
@@ -235,7 +226,7 @@ def test_words_are_explained_where_they_stand(open_page: Open) -> None:
     assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def _is_mirrored(tab: Tab) -> None:
+def _is_mirrored(tab):
     cells = tab.page.evaluate(
         "[...document.querySelectorAll('#matrix tbody tr')].map("
         "row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
@@ -248,10 +239,10 @@ def _is_mirrored(tab: Tab) -> None:
             assert text == cells[j][i].translate(turned)
 
 
-def test_the_table_sorts_and_filters(open_page: Open) -> None:
+def test_the_table_sorts_and_filters(open_page):
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q&scope=set")
 
-    def column(name: str) -> list[str]:
+    def column(name):
         heading = tab.page.locator("#comparisons th").all_inner_texts()
         number = [re.sub(" [↑↓]$", "", text) for text in heading].index(name) + 1
         return tab.page.locator(f"#comparisons tbody td:nth-child({number})").all_inner_texts()
@@ -277,17 +268,17 @@ def test_the_table_sorts_and_filters(open_page: Open) -> None:
     assert tab.page.inner_text("#accuracies-rows").startswith(f"{3 * 4 + 12 * 7} rows")
 
 
-def _downloaded(tab: Tab, button: str) -> list[dict[str, str]]:
+def _downloaded(tab, button):
     with tab.page.expect_download() as waiting:
         tab.page.click(button)
-    text: str = Path(waiting.value.path()).read_text(encoding="utf-8")
+    text = Path(waiting.value.path()).read_text(encoding="utf-8")
     signature, _, table = text.partition("\n")
     assert signature.startswith("# fslbench:")
     assert f"level:{tab.page.input_value('#level')}|" in signature
     return [*csv.DictReader(io.StringIO(table))]
 
 
-def test_downloads_hold_the_numbers_of_the_command(open_page: Open) -> None:
+def test_downloads_hold_the_numbers_of_the_command(open_page):
     chosen = ["--dataset=digits", "--dataset=emoji", *(f"--task-set={s}" for s in TASK_SETS)]
     said = printed("score", *chosen, "--format", "csv")
     expected = [*csv.DictReader(io.StringIO(said.partition("\n")[2]))]
@@ -312,12 +303,12 @@ def test_downloads_hold_the_numbers_of_the_command(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_violation(open_page: Open, axe: Axe, scheme: str) -> None:
+def test_axe_finds_no_serious_violation(open_page, axe, scheme):
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q", scheme=scheme)
     assert axe(tab, "html") == []
 
 
-def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
+def test_everything_is_reached_with_the_keyboard(open_page):
     tab = open_page("#dataset=digits&task_set=open-5w1s1q")
     reached = []
     for _ in range(60):
@@ -330,14 +321,14 @@ def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
     assert _address(tab)["shot"] == "5"
 
 
-def test_a_task_set_with_one_method(open_page: Open, tmp_path: Path) -> None:
+def test_a_task_set_with_one_method(open_page, tmp_path):
     chosen = Selection.of(datasets="digits", methods="pixels/NCC", task_sets="open-5w1s1q")
     tab = open_page(file=page_of((), load_release(), chosen).write(tmp_path))
     assert tab.page.inner_text("#verdict") == "pixels/NCC is alone on digits/open-5w1s1q."
     assert tab.errors == []
 
 
-def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) -> None:
+def test_where_nobody_answered_the_whole_set(open_page, tmp_path):
     """The scatter plot has the tasks of each method, and the sentence counts them."""
     release = load_release()
     info = release.task_set_info("aircraft", "published-5w5s5q")
@@ -354,7 +345,7 @@ def test_where_nobody_answered_the_whole_set(open_page: Open, tmp_path: Path) ->
     assert tab.errors == []
 
 
-def test_scopes_levels_and_addresses(open_page: Open) -> None:
+def test_scopes_levels_and_addresses(open_page):
     tab = open_page("#dataset=digits&task_set=closed-5w5s5q&scope=dataset")
     rows = tab.page.inner_text("#comparisons-rows")
     tab.choose("task_set", "open-5w5s5q")

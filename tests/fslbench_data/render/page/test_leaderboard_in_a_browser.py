@@ -9,11 +9,8 @@ from results_repository import Repository
 
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.page import leaderboard_page
-from fslbench_data.release.release import Release
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.recorder import Recorder
-
-from .conftest import Axe, Open, Tab
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +20,7 @@ METHODS = 100
 
 
 @pytest.fixture(scope="module")
-def board_file(tmp_path_factory: pytest.TempPathFactory, embedded: Release) -> Path:
+def board_file(tmp_path_factory, embedded):
     """A hundred methods on two task sets of digits, one of them of a hostile name."""
     repository = Repository(tmp_path_factory.mktemp("board") / "results")
     infos = [embedded.task_set_info("digits", f"{s}-5w5s5q") for s in ("open", "closed")]
@@ -48,7 +45,7 @@ PHONE, DESK = 390, 1300
 
 
 @pytest.fixture
-def tab(open_page: Open, board_file: Path, request: pytest.FixtureRequest) -> Tab:
+def tab(open_page, board_file, request):
     """The page, open on a phone, or as a test says."""
     width, scheme = getattr(request, "param", (PHONE, "light"))
     opened = open_page(file=board_file, width=width, scheme=scheme, script=False)
@@ -59,7 +56,7 @@ def tab(open_page: Open, board_file: Path, request: pytest.FixtureRequest) -> Ta
 
 
 @pytest.mark.parametrize("tab", [(PHONE, "light"), (DESK, "dark")], indirect=True)
-def test_a_hundred_methods_stand_alone_and_fit(tab: Tab) -> None:
+def test_a_hundred_methods_stand_alone_and_fit(tab):
     assert tab.errors == []
     assert [url for url in tab.requests if not url.startswith("data:")] == [tab.page.url]
     assert tab.page.title() == "Few-shot leaderboard"
@@ -72,7 +69,7 @@ def test_a_hundred_methods_stand_alone_and_fit(tab: Tab) -> None:
     assert numbers["x"] + numbers["width"] <= tab.page.viewport_size["width"]
 
 
-def test_the_first_column_and_the_headings_stay(tab: Tab) -> None:
+def test_the_first_column_and_the_headings_stay(tab):
     scroll = tab.page.locator(".scroll").first
     scroll.evaluate("e => e.scrollTo(200, 1500)")
     box = scroll.bounding_box()
@@ -82,7 +79,7 @@ def test_the_first_column_and_the_headings_stay(tab: Tab) -> None:
     assert {round(h.bounding_box()["y"] - box["y"]) < 60 for h in heads.all()} == {True}
 
 
-def test_it_is_reached_by_keyboard_and_says_its_marks(tab: Tab) -> None:
+def test_it_is_reached_by_keyboard_and_says_its_marks(tab):
     tab.page.keyboard.press("Tab")
     assert tab.page.evaluate("document.activeElement.textContent") == "Skip to the table"
     tab.page.keyboard.press("Tab")
@@ -105,6 +102,6 @@ def test_it_is_reached_by_keyboard_and_says_its_marks(tab: Tab) -> None:
 
 
 @pytest.mark.parametrize("tab", [(PHONE, "dark"), (DESK, "light")], indirect=True)
-def test_axe_finds_nothing_serious(tab: Tab, axe: Axe) -> None:
+def test_axe_finds_nothing_serious(tab, axe):
     tab.page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
     assert axe(tab, "html") == []

@@ -3,9 +3,7 @@
 import base64
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from benchmark_spec.errors import SourceError, UnknownNameError
 from benchmark_spec.manifest import Dataset
 from fslbench_data import report_page
 from fslbench_data.release.pictures import picture_paths, some_pictures, stored_pictures
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import load_release
 from fslbench_data.render.page import pictures
 from fslbench_data.render.page.pictures import (
     ClassRow,
@@ -33,10 +31,7 @@ from fslbench_data.render.page.pictures import (
 )
 from fslbench_data.render.templating import template
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
-
-from .conftest import Axe, Open
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `report`")
 
@@ -46,12 +41,12 @@ HARDEST = {CLOSED: 3, BIASED: 1}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return write_pictured_release(tmp_path_factory.mktemp("pictured"))
 
 
 @pytest.fixture(scope="module")
-def release(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Release]:
+def release(folder, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         assets = str(tmp_path_factory.mktemp("assets"))
         patch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", assets)
@@ -59,13 +54,13 @@ def release(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="module")
-def page(release: Release, results: Submission) -> str:
+def page(release, results):
     """The page as it is unasked, since the release is on disk."""
     return report_page(results, release=release).text
 
 
 @pytest.fixture(scope="module")
-def results(release: Release) -> Submission:
+def results(release):
     """Two methods with all answers right but those of one task of each set."""
     parts = []
     for name, right in (("good", 2), ("bad", 1)):
@@ -80,28 +75,28 @@ def results(release: Release) -> Submission:
     return merge(parts)
 
 
-def _pictures(block: Elements) -> Iterator[tuple[str, Any]]:
+def _pictures(block):
     for image in block.images:
         head, _, data = image["src"].partition(",")
         assert head == "data:image/webp;base64"
         yield image["alt"], Image.open(io.BytesIO(base64.b64decode(data)))
 
 
-def _section(text: str) -> str:
+def _section(text):
     return re.findall('<section class="wide" id="pictures".*?</section>', text, re.DOTALL)[0]
 
 
-def _block(text: str, task_set: str) -> str:
+def _block(text, task_set):
     blocks = re.split(r'(?=<div class="task")', _section(text))
     (block,) = (each for each in blocks if f'data-set="tiny/{task_set}"' in each)
     return block
 
 
-def _info(release: Release, task_set: str = CLOSED) -> Any:
+def _info(release, task_set=CLOSED):
     return release.task_set_info("tiny", task_set)
 
 
-def test_the_hardest_task_is_the_one_of_the_lowest_mean(release: Release) -> None:
+def test_the_hardest_task_is_the_one_of_the_lowest_mean(release):
     shares = {
         "a": np.array([50.0, 25.0, 75.0, 25.0]),
         "b": np.array([0.0, 25.0, 0.0, 25.0]),
@@ -115,9 +110,7 @@ def test_the_hardest_task_is_the_one_of_the_lowest_mean(release: Release) -> Non
 
 
 @pytest.mark.parametrize("task_set", [CLOSED, BIASED])
-def test_the_page_shows_the_images_of_the_hardest_task(
-    release: Release, page: str, task_set: str
-) -> None:
+def test_the_page_shows_the_images_of_the_hardest_task(release, page, task_set):
     """The last step of a ladder stands for it."""
     block = Elements(_block(page, task_set))
     number = HARDEST[task_set]
@@ -144,7 +137,7 @@ def test_the_page_shows_the_images_of_the_hardest_task(
     assert "Pictures: Tiny, https://example.org; CC0." in block.text
 
 
-def test_attributes_stand_below_images(release: Release, page: str) -> None:
+def test_attributes_stand_below_images(release, page):
     block = _block(page, BIASED)
     row = release.task_table(_info(release, BIASED)).to_pylist()[HARDEST[BIASED]]
     for attribute in row["attributes"]:
@@ -160,9 +153,7 @@ def test_attributes_stand_below_images(release: Release, page: str) -> None:
     assert [re.sub("</?b>", "", caption) for caption in captions] == words
 
 
-def test_without_images_at_hand_the_page_is_as_ever(
-    release: Release, results: Submission, page: str
-) -> None:
+def test_without_images_at_hand_the_page_is_as_ever(release, results, page):
     """Pictures add their section, and nothing else."""
     of_hub = replace(release.files, hub="org/name@0123456")
     elsewhere = replace(release, files=of_hub)
@@ -173,7 +164,7 @@ def test_without_images_at_hand_the_page_is_as_ever(
 
 
 @pytest.mark.slow
-def test_what_is_refused(release: Release, results: Submission, tmp_path: Path) -> None:
+def test_what_is_refused(release, results, tmp_path):
     with pytest.raises(UnknownNameError, match="which holds none"):
         report_page((), datasets="digits", images=True)
     for path in picture_paths(release, "tiny", True):
@@ -183,7 +174,7 @@ def test_what_is_refused(release: Release, results: Submission, tmp_path: Path) 
         report_page(results, release=release, images=tmp_path)
 
 
-def test_the_command(release: Release, results: Submission, folder: Path, tmp_path: Path) -> None:
+def test_the_command(release, results, folder, tmp_path):
     file, out = tmp_path / "results.parquet", tmp_path / "page"
     results.write(file)
     raw = str(folder.parent / "raw/tiny")
@@ -200,14 +191,12 @@ def test_the_command(release: Release, results: Submission, folder: Path, tmp_pa
     assert not Path(f"{out}3").exists()
 
 
-def _many(release: Release) -> list[HardTask]:
+def _many(release):
     accuracies = {"a": 50.0, "b": 25.0}
     return [HardTask(info, 0, info.n_tasks, accuracies) for info in release.task_sets]
 
 
-def test_pictures_have_their_share_of_a_page(
-    release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pictures_have_their_share_of_a_page(release, monkeypatch):
     tasks = _many(release)
     names = [str(task.info) for task in tasks]
     whole = pictures_html(release, tasks, (), None)
@@ -223,7 +212,7 @@ def test_pictures_have_their_share_of_a_page(
     assert pictures_html(release, tasks, (), None).count('<div class="task"') == 2
 
 
-def test_large_tasks_are_cut_and_say_so(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_tasks_are_cut_and_say_so(release, monkeypatch):
     for most in ("MOST_IMAGES", "MOST_CLASSES"):
         monkeypatch.setattr(pictures, most, 1)
     block = Elements(_block(pictures_html(release, _many(release), (), None), CLOSED))
@@ -233,7 +222,7 @@ def test_large_tasks_are_cut_and_say_so(release: Release, monkeypatch: pytest.Mo
     assert "support, the first" not in block.text
 
 
-def test_thumbnails_of_anything_are_small() -> None:
+def test_thumbnails_of_anything_are_small():
     """Even of noise: with the limit on bytes a page stays under its 15 MB."""
     noise = np.random.default_rng(0).integers(0, 256, (300, 200, 4), dtype=np.uint8)
     file = io.BytesIO()
@@ -243,9 +232,7 @@ def test_thumbnails_of_anything_are_small() -> None:
     assert len(small.address) < 10_000
 
 
-def test_an_image_that_may_not_be_passed_on_has_none(
-    release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_that_may_not_be_passed_on_has_none(release, monkeypatch):
     missing = task_rows(release, _info(release), 0)[1].queries[0].image_id
     held = [(i, data) for i, data in some_pictures(release, "tiny", range(48)) if i != missing]
     monkeypatch.setattr(pictures, "some_pictures", lambda *_: held)
@@ -257,7 +244,7 @@ def test_an_image_that_may_not_be_passed_on_has_none(
 HOSTILE = "</script><img src=x onerror=alert(1)>{{ packed }} \"b\" & 'c'"
 
 
-def test_names_are_text_whatever_they_hold(release: Release) -> None:
+def test_names_are_text_whatever_they_hold(release):
     task = replace(_many(release)[0], accuracies={HOSTILE: 50.0, f"{HOSTILE}2": 25.0})
     rows = [ClassRow(HOSTILE, HOSTILE, True, (TaskImage(0, (HOSTILE,)),), (TaskImage(1),))]
     about = Dataset("tiny", HOSTILE, HOSTILE, HOSTILE, "", 1, 2, "")
@@ -273,14 +260,14 @@ def test_names_are_text_whatever_they_hold(release: Release) -> None:
 
 
 @pytest.fixture
-def pictured_page(page: str, tmp_path: Path) -> Path:
+def pictured_page(page, tmp_path):
     (path := tmp_path / "index.html").write_text(page, encoding="utf-8")
     return path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1300])
-def test_pictures_follow_what_is_chosen(open_page: Open, pictured_page: Path, width: int) -> None:
+def test_pictures_follow_what_is_chosen(open_page, pictured_page, width):
     tab = open_page(file=pictured_page, width=width)
     shown = tab.page.locator("#pictures .task:visible")
     assert shown.count() == 1
@@ -300,9 +287,7 @@ def test_pictures_follow_what_is_chosen(open_page: Open, pictured_page: Path, wi
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_serious_violation(
-    open_page: Open, pictured_page: Path, axe: Axe, scheme: str
-) -> None:
+def test_axe_finds_no_serious_violation(open_page, pictured_page, axe, scheme):
     tab = open_page(file=pictured_page, scheme=scheme)
     tab.choose("pictured", f"tiny/{BIASED}")
     for summary in tab.page.locator("#pictures .task:visible summary").all():
