@@ -7,6 +7,7 @@ process at once; nothing has been done by then.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ def fslbench() -> None:
     """Run the command ``fslbench``."""
     if sys.argv[1:2] != ["evaluate"]:  # which runs others' methods, as they like
         bound_threads()
+        gc.set_threshold(50_000)  # of very many objects hardly any are in circles
     if sys.argv[1:2] in (["score"], ["validate"], ["compare"], ["table"]):
         sys.meta_path.insert(0, WithoutPandas())
     run("fslbench_data.cli")

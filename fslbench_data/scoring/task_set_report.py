@@ -470,12 +470,12 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns]
     ) -> list[Comparison]:
         """Return pairs as objects, given their intervals of each kind."""
-        pairs, facts = [of_kind.intervals() for of_kind in found], self.facts(rows, columns)
+        facts, every = self.facts(rows, columns), self.kinds
+        pairs = [*zip(*(of_kind.intervals() for of_kind in found), strict=True)]
         made = []
         for i, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
-            names, kinds = (self.methods[row], self.methods[column]), self.kinds
-            kinds = kinds[:1] if facts.stopped[i] else kinds
-            by_kind = {kind: of_kind[i] for kind, of_kind in zip(kinds, pairs, strict=False)}
+            names = self.methods[row], self.methods[column]
+            by_kind = dict(zip(every[:1] if facts.stopped[i] else every, pairs[i], strict=False))
             closed, error = int(facts.closed[i]), float(facts.run_error[i])
             comparison = Comparison(
                 self.scored.dataset,
