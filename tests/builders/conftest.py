@@ -1,21 +1,13 @@
 """A small release from a specification, and the packages of images that the slow tests read."""
 
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import pytest
 from real_packages import fetch_or_skip, package_folder, some_clip_art
 from specs import spec_in
 
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec
 from builders.sources import source_module
-from builders.sources.image_set import ImageSet
-
-SpecOf = Callable[..., ReleaseSpec]
-FolderOf = Callable[[str], Path]
-ReadPackage = Callable[[str], ImageSet]
 
 SPEC = """
 name = "small"
@@ -37,8 +29,6 @@ suites = ["open", "balanced"]
 
 @pytest.fixture(scope="session")
 def spec_of():
-    """Writes the specification into a folder and reads it."""
-
     def write(folder, version="1.0.0", seed=0, closed=40, more=""):
         return spec_in(folder, SPEC.format(version=version, seed=seed, closed=closed) + more)
 
@@ -47,7 +37,6 @@ def spec_of():
 
 @pytest.fixture(scope="session")
 def built(spec_of, tmp_path_factory):
-    """The folder of the release."""
     folder = tmp_path_factory.mktemp("built")
     build_release(spec_of(folder), folder / "release")
     return folder / "release"

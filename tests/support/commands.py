@@ -15,3 +15,12 @@ def printed(*words: object, **environment: str) -> str:
     result = invoke(*words, **environment)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def build(exit_code: int, *words: object) -> Result:
+    """Run `fslbench-build`, which must end with this code."""
+    from builders.cli import main as group
+
+    result = CliRunner().invoke(group, [*map(str, words)])
+    assert result.exit_code == exit_code, result.output
+    return result

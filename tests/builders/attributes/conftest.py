@@ -1,7 +1,5 @@
 """A folder of small pictures, and captioners so small that they fit a test."""
 
-from __future__ import annotations
-
 import pytest
 from tiny_features import read_pictures, write_pictures
 

@@ -129,8 +129,7 @@ def test_coca_ends_at_the_end(tiny, captioners):
 def test_an_image_that_cannot_be_shown(captioners, pictures, tmp_path):
     shutil.copytree(pictures, tmp_path / "raw")
     images = read_pictures(tmp_path / "raw")
-    path = images.images.column("path")[13].as_py()
-    (tmp_path / "raw" / path).write_bytes(b"no picture")
+    (tmp_path / "raw" / images.images.column("path")[13].as_py()).write_bytes(b"no picture")
     with pytest.raises(SourceError, match="13") as error:
         write_captions(images, "blip@blip", tmp_path / "work", _settings(captioners))
     assert "--skip-corrupt" not in str(error.value)

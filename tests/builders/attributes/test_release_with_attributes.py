@@ -8,21 +8,17 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import build as called
 from msgspec import to_builtins
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import CorruptReleaseError, SourceError, SpecError, UnknownNameError
+from benchmark_spec.errors import CorruptReleaseError, SourceError, UnknownNameError
 from builders.attributes.given import TaggerErrors
-from builders.attributes.table import attributes_table
-from builders.cli import main
 from builders.features import Settings
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
-from builders.release.writer import ReleaseWriter
 from builders.sources import image_folder
-from builders.sources.image_set import About
 from builders.sources.read import read_source
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.redraw import SAMPLER_VERSION
@@ -144,7 +140,6 @@ def test_verify_finds_what_is_wrong(raw, tmp_path):
 
 @pytest.mark.slow
 def test_a_stopped_build_goes_on(raw, captioners, tmp_path, monkeypatch):
-    """The tables that are there are kept, and the captions that were written too."""
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     from builders.attributes import transformers_captioners as module
 
@@ -169,19 +164,6 @@ def test_a_stopped_build_goes_on(raw, captioners, tmp_path, monkeypatch):
     assert sum(calls[before:]) == 14  # the first block of 10 was there
 
 
-@pytest.mark.parametrize(
-    ("attributes", "said"),
-    [
-        ('Titles = "pixels"', "'Titles' cannot be the name of a set"),
-        ('a_b = "pixels"', "'a_b' cannot be the name of a set"),
-        ('a = "nothing"', "'nothing' is no recipe"),
-    ],
-)
-def test_specifications_that_are_refused(attributes, said, tmp_path):
-    with pytest.raises(SpecError, match=rf"{said}(.|\n)*data set 1"):
-        _spec(tmp_path, attributes)
-
-
 def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path):
     spec = _spec(tmp_path, "")
     said = to_builtins(spec)
@@ -193,17 +175,6 @@ def test_a_specification_without_attributes_has_the_digest_that_it_had(tmp_path)
     assert len({spec.digest, *others}) == 3
 
 
-def test_the_writer_refuses_what_is_no_table_of_attributes(tmp_path):
-    writer = ReleaseWriter(tmp_path / "r", "r", "1.0.0", "d")
-    writer.add_dataset("cats", About("t", "h", "l", "c"), ["a"], [2])
-    table = attributes_table([["a"], []])
-    with pytest.raises(SpecError, match="'a-b' cannot be the name"):
-        writer.add_attributes("cats", "a-b", table, {})
-    writer.add_attributes("cats", "ab", table, {"recipe": "none"})
-    with pytest.raises(SpecError, match="written twice"):
-        writer.add_attributes("cats", "ab", table, {})
-
-
 def test_the_command(raw, captioners, tmp_path):
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     _spec(tmp_path, "")
@@ -211,9 +182,7 @@ def test_the_command(raw, captioners, tmp_path):
 
     def said(recipe, *words, exit_code=0):
         own = ["--spec", tmp_path / "spec.toml", "--raw", raw, "--recipe", recipe, *words]
-        result = CliRunner().invoke(main, ["attributes", "tiny", *map(str, own)])
-        assert result.exit_code == exit_code, result.output
-        return result
+        return called(exit_code, "attributes", "tiny", *own)
 
     assert said("given").stdout == (
         "tiny: 4 classes, 24 images, 2 attributes; per class 2.00, of these spurious 2.00; "
@@ -222,11 +191,9 @@ def test_the_command(raw, captioners, tmp_path):
     words = ["--weights", captioners, "--threads", 1, "--workers", 0, "-o", out]
     told = said("blip@blip+textblob", *words).stderr
     assert "texts by blip@blip\nwords by textblob\nwrote " in told
-    table = schemas.check(pq.read_table(out), schemas.ATTRIBUTES, "out")
-    assert table.num_rows == 24
+    assert schemas.check(pq.read_table(out), schemas.ATTRIBUTES, "out").num_rows == 24
     assert sorted(p.name for p in tmp_path.iterdir()) == ["blip.parquet", "raw", "spec.toml"]
-    refused = said("pixels", "--dtype", "bf16", exit_code=2)
-    assert "captions are computed in fp32" in refused.stderr
+    assert "captions are computed in fp32" in said("pixels", "--dtype", "bf16", exit_code=2).stderr
 
 
 def test_attributes_that_a_folder_lists(pictures, tmp_path):

@@ -1,10 +1,7 @@
 """Heads, fine-tuning of a tiny network, and both as submissions."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +23,6 @@ from fslbench_data.submission.columns import canonical
 from fslbench_data.validation.validate import validate
 
 torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
-
-Array = np.ndarray[Any, Any]
 
 
 def draw(rng, way, shot, dimensions, *, tasks=4):
@@ -135,8 +130,7 @@ def test_matching_net_by_hand():
     scores = matching_net(unit_vectors(features), ids, queries)
     r = np.sqrt(0.5)
     assert_allclose(scores[0], [[0.5, 0.0], [0.5, r], [0.0, 0.5]], atol=1e-15)
-    found = Predictor("MatchingNet", features)(ids.numpy(), queries.numpy())
-    assert found.tolist() == [[0, 1, 1]]
+    assert Predictor("MatchingNet", features)(ids.numpy(), queries.numpy()).tolist() == [[0, 1, 1]]
 
 
 def test_centroids_are_easyfsls_prototypes():
@@ -144,8 +138,7 @@ def test_centroids_are_easyfsls_prototypes():
     rng = np.random.default_rng(0)
     features = rng.normal(size=(60, 12)) + 1
     support, query = rng.choice(60, (3, 5, 4)), rng.choice(60, (3, 20))
-    unit = unit_vectors(features)
-    scores = ncc(unit, torch.from_numpy(support), torch.from_numpy(query))
+    scores = ncc(unit_vectors(features), torch.from_numpy(support), torch.from_numpy(query))
     peer = methods.PrototypicalNetworks(torch.nn.Identity(), feature_normalization=2.0)
     for task in range(3):
         images = torch.from_numpy(features[support[task]]).flatten(0, 1)
@@ -173,8 +166,6 @@ def test_it_is_what_autograd_and_an_optimiser_do(way, shot, dimensions):
 
 
 # ---- fine-tuning, against the same written down plainly; what it leaves behind -------------------
-
-
 def network(seed=0):
     """Images (B, 3, 8, 8) to (B, 6): convolution, batch normalisation with a past, dropout."""
     torch.manual_seed(seed)
@@ -237,8 +228,7 @@ def test_every_task_starts_from_the_same_weights():
     before = deepcopy(module.state_dict())
     tuner = FineTuner(module, rate=0.05)
     first = tuner.scores(*task(3))
-    other = tuner.scores(*task(4, way=5, shot=1))
-    assert other.shape == (20, 5)
+    assert tuner.scores(*task(4, way=5, shot=1)).shape == (20, 5)
     assert torch.equal(tuner.scores(*task(3)), first)
     assert torch.equal(FineTuner(module, rate=0.05).scores(*task(3)), first)
     assert module.training  # as it was given
@@ -271,8 +261,6 @@ def test_what_is_no_backbone_is_refused():
 
 
 # ---- as submissions ------------------------------------------------------------------------------
-
-
 def test_which_queries_are_right_stands_in_place_of_predictions(embedded):
     names = ["closed-5w1s1q", "pooled-5w1s1q", "allway-10w16s1637q", "episodes-10w100s10q"]
     found = run_head(embedded, "NCC", "pixels", ["digits"], task_sets=names)
@@ -345,8 +333,7 @@ def test_ft_of_pictures(pictures, tiny):
         expected = tune(support, query)
         assert_array_equal(row["predictions"], expected)
         right = task.query_label[expected == task.query_label]
-        ways = len(task.class_ids)
-        assert row["class_correct"] == np.bincount(right, minlength=ways).tolist()
+        assert row["class_correct"] == np.bincount(right, minlength=len(task.class_ids)).tolist()
 
 
 def test_ft_of_the_first_tasks_goes_on_where_it_stopped(pictures, tiny, tmp_path, monkeypatch):
@@ -357,7 +344,6 @@ def test_ft_of_the_first_tasks_goes_on_where_it_stopped(pictures, tiny, tmp_path
     assert some.table.equals(whole.table.slice(0, 2))
     assert [binding.tasks for binding in some.bindings.values()] == [2]
     assert score(some, release)
-
     calls = []
     answer = FineTuner.__call__
 
@@ -379,7 +365,6 @@ def test_ft_of_the_first_tasks_goes_on_where_it_stopped(pictures, tiny, tmp_path
 
 
 # ---- the same on a GPU, where there is one -------------------------------------------------------
-
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
 

@@ -4,9 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,8 +26,6 @@ from open_clip import transform  # noqa: E402
 from PIL import Image  # noqa: E402
 from safetensors.torch import save_file  # noqa: E402
 from torchvision import models, transforms  # noqa: E402
-
-Saved = Callable[..., tuple[Any, Path]]
 
 VISION = {"image_size": 32, "layers": 1, "width": 32, "patch_size": 8, "head_width": 16}
 RESNET = {"image_size": 64, "layers": [1, 1, 1, 1], "width": 8, "patch_size": None}
@@ -85,8 +80,6 @@ def saved(tmp_path):
 
 @pytest.fixture
 def serve(hub):
-    """Puts a file into a model repository of the Hub."""
-
     def put(repo, name, path):
         hub.create_repo(repo, "model")
         hub.commit(repo, {name: path.read_bytes()}, kind="model")
@@ -102,7 +95,6 @@ def _by_library(model, batch):
 
 
 def _expected(model, pictures):
-    """What the library itself makes of the pictures."""
     if hasattr(model, "visual"):
         config = transform.PreprocessCfg(**model.visual.preprocess_cfg)
         how = transform.image_transform_v2(config, is_train=False)

@@ -1,10 +1,7 @@
 """Features written in shards, read by everybody; and projected, and rounded to int8 steps."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -21,8 +18,6 @@ from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sources.image_set import About
 from fslbench_data.release.release import load_release
-
-Array = np.ndarray[Any, Any]
 
 X = np.random.default_rng(0).standard_normal((20, 3)).astype(np.float16)
 
@@ -130,8 +125,7 @@ def test_a_large_set_in_one_file_is_too(tmp_path, monkeypatch):
 
 def test_steps_are_written_as_what_they_stand_for(tmp_path):
     """Given as int8, or as an earlier release gives them; a byte each with few bytes besides."""
-    chance = np.random.default_rng(2)
-    steps = chance.integers(-127, 128, (20, 300)).astype(np.int8)
+    steps = np.random.default_rng(2).integers(-127, 128, (20, 300)).astype(np.int8)
     scale = 0.006986899767071009
     stand_for = steps.astype(np.float32) * np.float32(scale)
     writer = _writer(tmp_path / "r")

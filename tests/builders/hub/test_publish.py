@@ -1,7 +1,6 @@
 """Releases published on a local Hub with the real client."""
 
 import shutil
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
@@ -11,17 +10,10 @@ from click.testing import CliRunner
 from hub_server import Fault
 from msgspec.structs import replace
 from specs import spec_in
-from stopping import Stop
+from stopping import Stop, stopping_at_new
 
 from benchmark_spec.errors import CorruptReleaseError, HubError, LicenceError, OutputError
-from benchmark_spec.manifest import (
-    CARD_FILE,
-    MANIFEST_FILE,
-    Dataset,
-    Manifest,
-    Table,
-    table_path,
-)
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Dataset, Manifest, Table, table_path
 from builders.cli import main
 from builders.hub.publish import check_licences
 from builders.hub.publish import publish as run
@@ -51,8 +43,6 @@ suites = ["open"]
 OPEN = "tasks/open-3w2s2q/vgg_flower.parquet"
 CLOSED = "tasks/closed-3w2s2q/vgg_flower.parquet"
 
-Build = Callable[..., Path]
-
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory):
@@ -75,12 +65,13 @@ def release(build, tmp_path):
     return Path(shutil.copytree(build(), tmp_path / "release"))
 
 
-def publish(folder, *options):
-    return CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])
+def publish(folder, *options, code=None):
+    result = CliRunner().invoke(main, ["publish", str(folder), "--repo-id", REPO, *options])
+    assert code in (None, result.exit_code), result.output
+    return result
 
 
 def _uploaded(hub):
-    """Contents that were put into the Hub's storage."""
     return len(hub.seen(method="PUT"))
 
 
@@ -90,8 +81,7 @@ def _commits(hub):
 
 
 def test_first_publication_and_a_second_run(hub, release):
-    result = publish(release)
-    assert result.exit_code == 0, result.output
+    result = publish(release, code=0)
     assert "7 new, 0 changed, 0 unchanged, 0 deleted; 7 downloaded again and equal" in result.output
     commit = hub.sha(REPO)
     assert f"published as {REPO}@v1.0.0, commit {commit}" in result.output
@@ -108,8 +98,7 @@ def test_first_publication_and_a_second_run(hub, release):
     assert hub.repo(REPO).tags == {"v1.0.0": commit}
     assert not hub.repo(REPO).private
     before = len(hub.requests)
-    again = publish(release)
-    assert again.exit_code == 0
+    again = publish(release, code=0)
     assert f"already published as {REPO}@v1.0.0, commit {commit}" in again.output
     assert {request.method for request in hub.requests[before:]} == {"GET"}
     assert hub.sha(REPO) == commit
@@ -131,8 +120,7 @@ def test_drawn_tables_are_published_as_files(hub, release, build):
 def test_a_tag_is_never_moved(hub, release, build):
     publish(release)
     commit = hub.sha(REPO)
-    result = publish(build(description="other"))
-    assert result.exit_code == 2
+    result = publish(build(description="other"), code=2)
     assert "has published v1.0.0 already, and it is another release" in result.output
     assert "release.json" in result.output
     assert "fslbench-build diff says which number to raise" in result.output
@@ -143,8 +131,7 @@ def test_a_version_uploads_only_what_changed(hub, release, build):
     publish(release)
     uploaded, before = _uploaded(hub), len(hub.requests)
     later = build("1.1.0", suites=("open", "closed", "balanced"))
-    result = publish(later)
-    assert "1 new, 2 changed, 5 unchanged, 0 deleted; 8 downloaded again" in result.output
+    assert "1 new, 2 changed, 5 unchanged, 0 deleted; 8 downloaded again" in publish(later).output
     assert _uploaded(hub) - uploaded == 1
     asked = [r.path for r in hub.requests[before:]]
     assert not [p for p in asked if "preupload" in p and "classes" in p]
@@ -160,8 +147,7 @@ def test_tables_that_are_gone_are_deleted(hub, release, build):
     hub.commit(REPO, {"NOTES.md": b"of the maintainers", "extra.parquet": b"not of a release"})
     later = build("2.0.0", suites=("open",))
     for _ in range(2):
-        proposed = publish(later, "--create-pr")
-        assert "0 new, 2 changed, 4 unchanged, 1 deleted" in proposed.output
+        assert "0 new, 2 changed, 4 unchanged, 1 deleted" in publish(later, "--create-pr").output
     assert len(hub.repo(REPO).pulls) == 1
     hub.merge(REPO, 1)
     assert publish(later).exit_code == 0
@@ -173,8 +159,7 @@ def test_tables_that_are_gone_are_deleted(hub, release, build):
 
 def test_a_newer_version_is_not_replaced(hub, release, build):
     publish(build("1.1.0"))
-    result = publish(release)
-    assert result.exit_code == 2
+    result = publish(release, code=2)
     assert "holds version 1.1.0, which is later than 1.0.0" in result.output
     assert list(hub.repo(REPO).tags) == ["v1.1.0"]
 
@@ -186,8 +171,7 @@ def test_what_diff_refuses_is_not_published(hub, release, build):
         (build("1.1.0", seed=1), "need 2.0.0", "--create-pr"),
         (build("1.0.1", suites=suites), "needs 1.1.0"),
     ):
-        result = publish(later, *options)
-        assert result.exit_code == 2
+        result = publish(later, *options, code=2)
         version = read_manifest(later)[1].version
         assert f"{version} says less than has changed since 1.0.0" in result.output
         assert needed in result.output
@@ -213,10 +197,8 @@ def test_versions_are_compared_with_those_below(hub, release, build):
 
 def test_a_version_below_a_published_one_is_compared_with_it(hub, build):
     publish(build("1.0.2"))
-    first = list(hub.repo(REPO).history(hub.sha(REPO)))[-1]
-    hub.repo(REPO).branches["main"] = first.oid
-    result = publish(build("1.0.1", suites=("open", "closed", "balanced")))
-    assert result.exit_code == 2
+    hub.repo(REPO).branches["main"] = list(hub.repo(REPO).history(hub.sha(REPO)))[-1].oid
+    result = publish(build("1.0.1", suites=("open", "closed", "balanced")), code=2)
     assert "1.0.2 says less than has changed since 1.0.1" in result.output
     assert "above 1.0.2" in result.output
 
@@ -234,16 +216,14 @@ def test_refused_offline(hub, release, monkeypatch):
     ):
         if "logged" in said:
             monkeypatch.setenv("HF_TOKEN", "")
-        result = publish(release, *options)
-        assert result.exit_code == 2
+        result = publish(release, *options, code=2)
         assert said in result.output
     assert not hub.requests
 
 
 def test_a_private_repository(hub, release):
     hub.create_repo(REPO)
-    result = publish(release, "--private")
-    assert result.exit_code == 2
+    result = publish(release, "--private", code=2)
     assert "is there already, and it is public" in result.output
     assert hub.files(REPO) == [".gitattributes"]
     hub.repos.clear()
@@ -257,8 +237,7 @@ def test_a_repository_of_something_else_is_left_alone(hub, release):
     result = publish(release)
     assert "org/bench holds something, and no release\n  where: train.parquet" in result.output
     _, manifest = read_manifest(release)
-    text = replace(manifest, name="other").to_json()
-    hub.commit(REPO, {MANIFEST_FILE: text.encode()})
+    hub.commit(REPO, {MANIFEST_FILE: replace(manifest, name="other").to_json().encode()})
     assert "holds the release other, not small" in publish(release).output
     assert _commits(hub) == 2
 
@@ -278,15 +257,9 @@ def test_files_that_are_not_of_the_release(hub, release):
 
 def test_stopped_before_every_step_the_next_run_finishes(hub, release):
     seen = []
-
-    def stop_at_the_first_new_step(step):
-        if step not in seen:
-            seen.append(step)
-            raise Stop
-
     for _ in range(40):
         try:
-            done = run(release, REPO, progress=stop_at_the_first_new_step)
+            done = run(release, REPO, progress=stopping_at_new(seen))
         except Stop:
             continue
         break
@@ -299,8 +272,7 @@ def test_stopped_before_every_step_the_next_run_finishes(hub, release):
 def test_what_comes_back_is_compared_before_the_tag_is_set(hub, release):
     for path in (MANIFEST_FILE, OPEN):
         hub.faults.add(Fault(f"resolve/.*{path}", kind="tampered", times=None))
-        result = publish(release)
-        assert result.exit_code == 2
+        result = publish(release, code=2)
         assert f"{path} came back from the Hub as another file: its SHA-256 is" in result.output
         assert not hub.repo(REPO).tags
         hub.faults.clear()
@@ -323,8 +295,7 @@ def test_what_comes_back_is_compared_before_the_tag_is_set(hub, release):
 )
 def test_faults_that_stay(hub, release, quick_retries, fault, said):
     hub.faults.add(fault)
-    result = publish(release)
-    assert result.exit_code == 2, result.output
+    result = publish(release, code=2)
     assert said in result.output
     if hub.repos:
         assert not hub.repo(REPO).tags
@@ -339,8 +310,7 @@ def test_without_rights(hub, release, monkeypatch):
     for there_is_one in (False, True):
         if there_is_one:
             hub.create_repo(REPO)
-        result = publish(release)
-        assert result.exit_code == 2
+        result = publish(release, code=2)
         assert "Error: the Hub does not allow it" in result.output
         assert "hf auth login" in result.output
         assert token not in result.output
@@ -381,12 +351,8 @@ def test_what_happens_meanwhile(hub, release, step, happens, said):
     assert _commits(hub) == (0 if step == "verifying" else 1)
 
 
-# ---- proposed in a pull request -----------------------------------------------------------------
-
-
 def test_proposed_merged_and_tagged(hub, release):
-    result = publish(release, "--create-pr")
-    assert result.exit_code == 0, result.output
+    result = publish(release, "--create-pr", code=0)
     assert "7 new, 0 changed, 0 unchanged, 0 deleted; 7 downloaded again" in result.output
     assert f"proposed in {hub.endpoint}/datasets/{REPO}/discussions/1" in result.output
     assert "run the same command without --create-pr" in result.output
@@ -411,9 +377,6 @@ def test_proposed_once_however_often(hub, release, build):
     assert len(hub.repo(REPO).pulls) == 1
     publish(build(seed=1), "--create-pr")  # another release of that version
     assert len(hub.repo(REPO).pulls) == 2
-
-
-# ---- what may not be redistributed ------------------------------------------------------------
 
 
 def _manifest(name, redistribution, *kinds):
@@ -463,7 +426,6 @@ def test_the_command_refuses_before_work(hub, sharded, tmp_path):
     shutil.copytree(sharded.files.where, folder)
     about = tuple(replace(d, redistribution="tables") for d in manifest.datasets)
     (folder / MANIFEST_FILE).write_text(replace(manifest, datasets=about).to_json())
-    result = publish(folder, "--private")
-    assert result.exit_code == 2
+    result = publish(folder, "--private", code=2)
     assert "8 tables may not be published" in result.output
     assert not hub.requests

@@ -1,31 +1,26 @@
 """Whole releases from a specification: interrupted anywhere, and gone on with after changes."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import build as called
 from forged import rewrite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from specs import HEAD, spec_in
-from stopping import Stop, content, stopping
-from tiny_features import ABOUT, write_pictures
+from stopping import Stop, content, stopping, stopping_at_new
+from tiny_features import ABOUT, read_pictures, write_pictures
 
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, OutputError, SourceError
 from benchmark_spec.manifest import MANIFEST_FILE
-from builders.cli import main
 from builders.features.compress import pca_int8
 from builders.release.build import build_release
-from builders.release.spec import ReleaseSpec
 from builders.release.verify import verify
 from builders.release.writer import JOURNAL_FILE, LOCK_FILE
 from builders.sources.export import write_pictures as export
@@ -36,22 +31,15 @@ for package in ("torch", "sklearn"):
     pytest.importorskip(package, reason="needs the extra `builders`")
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
-SpecOf = Callable[..., ReleaseSpec]
 FILES = 16  # two class lists, twelve task sets, card, manifest
 
 
 def test_stopped_before_every_step_in_turn(built, tmp_path, spec_of):
     spec, folder = spec_of(tmp_path), tmp_path / "release"
     seen = []
-
-    def stop_at_the_first_new_step(step):
-        if step not in seen:
-            seen.append(step)
-            raise Stop
-
     for _ in range(FILES - 2):
         with pytest.raises(Stop):
-            build_release(spec, folder, progress=stop_at_the_first_new_step)
+            build_release(spec, folder, progress=stopping_at_new(seen))
         assert not (folder / MANIFEST_FILE).exists()
         assert (folder / JOURNAL_FILE).exists()
     with pytest.raises(FSLBenchError, match="its build was not finished"):
@@ -70,8 +58,7 @@ def test_damage_between_two_runs_is_made_good(built, tmp_path, spec_of):
     (folder / "classes/vgg_flower.parquet").unlink()
     (folder / "classes/.cub.parquet.x0000000.writing").write_bytes(b"half")  # as a kill leaves it
     journal = json.loads((folder / JOURNAL_FILE).read_text())
-    step = journal["made"]["tasks/vgg_flower/closed-5w1s1q"]
-    step["result"]["tables"][0]["digest"] = "0" * 64
+    journal["made"]["tasks/vgg_flower/closed-5w1s1q"]["result"]["tables"][0]["digest"] = "0" * 64
     (folder / JOURNAL_FILE).write_text(json.dumps(journal))
     build_release(spec, folder)
     assert content(folder) == content(built)
@@ -168,8 +155,6 @@ def test_a_projection_to_more_dimensions_than_there_are(tmp_path):
 
 
 # ---- under a changed specification: what does not depend on it is kept ---------------------------
-
-
 WHOLE_SPEC = (
     HEAD
     + """
@@ -207,7 +192,6 @@ LOOK, OWN = "tiny: attributes look", "tiny: attributes own"
 BIASED = "tiny/open_biased_own-2w1s1q"
 TINY_TASKS = ["tiny/open-2w1s1q", BIASED]
 CHOICE, PICTURES = "digits: the number of", "tiny: 0 of 24 pictures"
-Change = tuple[str, str, list[str]]
 SPEC_CHANGES = {
     "nothing": ("", "", [MATCHING]),
     "version": ('"1.0.0"', '"1.1.0"', [MATCHING]),
@@ -288,8 +272,6 @@ def test_what_stays_after_a_change(change, raw, stopped, tmp_path):
 
 
 # ---- images that change between or during the runs, and afterwards -------------------------------
-
-
 IMAGES_SPEC = f"""{HEAD}
 protocols = ["2w1s1q"]
 [[dataset]]
@@ -385,8 +367,6 @@ def test_what_an_unfinished_build_left_out_is_missing_where_nothing_may_be(tmp_p
 
 
 def test_exported_pictures_of_changed_images_are_removed(tmp_path):
-    from tiny_features import read_pictures
-
     raw = _raw(tmp_path) / "tiny"
     images = read_pictures(raw)
     with pytest.raises(SourceError, match="changed after"):
@@ -399,21 +379,15 @@ def test_exported_pictures_of_changed_images_are_removed(tmp_path):
 def test_verify_hashes_images_again(tmp_path, with_spec):
     spec, raw = spec_in(tmp_path, IMAGES_SPEC), _raw(tmp_path)
     build_release(spec, tmp_path / "release", raw=raw)
-    command = ["verify", str(tmp_path / "release"), "--raw", str(raw)]
-    command += ["--spec", str(tmp_path / "spec.toml")] if with_spec else []
-    run = CliRunner().invoke(main, command)
-    assert run.exit_code == 0, run.output
-    assert "12 images read again, no problems" in run.output
+    command = ["verify", tmp_path / "release", "--raw", raw]
+    command += ["--spec", tmp_path / "spec.toml"] if with_spec else []
+    assert "12 images read again, no problems" in called(0, *command).output
     stat = (raw / "tiny" / FIRST).stat()
     _pixel(raw / "tiny" / FIRST)
     os.utime(raw / "tiny" / FIRST, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    run = CliRunner().invoke(main, command)
-    assert run.exit_code == 1
-    assert f"1 image in {raw} not the released one: {FIRST}" in run.output
+    assert f"1 image in {raw} not the released one: {FIRST}" in called(1, *command).output
     shutil.rmtree(raw / "tiny")
-    run = CliRunner().invoke(main, command)
-    assert run.exit_code == 1
-    assert "cannot be compared" in run.output
+    assert "cannot be compared" in called(1, *command).output
 
 
 def test_the_state_of_a_folder(tmp_path):

@@ -1,14 +1,12 @@
 """Task sets that a release holds no table of: built, verified, loaded, and never believed."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from unittest.mock import Mock
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import invoke
 from forged import change_entry
 from msgspec.structs import replace
 from specs import HEAD, spec_in
@@ -21,7 +19,6 @@ from builders.release.build import build_release
 from builders.release.diff import diff
 from builders.release.verify import verify
 from builders.release.writer import JOURNAL_FILE
-from fslbench_data.cli import main
 from fslbench_data.release import tables as redrawing
 from fslbench_data.release.release import load_release
 from fslbench_data.render.export import export
@@ -44,18 +41,19 @@ def assets(tmp_path, monkeypatch):
     return tmp_path / "assets" / "fslbench" / "tasks"
 
 
+def _built(folder, text):
+    build_release(spec_in(folder, text), folder / "r")
+    return folder / "r"
+
+
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("stored")
-    build_release(spec_in(folder, SPEC), folder / "r")
-    return folder / "r"
+    return _built(tmp_path_factory.mktemp("stored"), SPEC)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("drawn")
-    build_release(spec_in(folder, DRAWN), folder / "r")
-    return folder / "r"
+    return _built(tmp_path_factory.mktemp("drawn"), DRAWN)
 
 
 @pytest.fixture
@@ -101,10 +99,10 @@ def test_what_makers_of_releases_see(folder):
 
 def test_an_export_is_a_release_with_all_tables(stored, whole, tmp_path):
     out = tmp_path / "new" / "out"
-    result = CliRunner().invoke(main, ["export", str(out), "--release", str(whole)])
-    assert result.exit_code == 0, result.output
+    told = invoke("export", out, "--release", whole)
+    assert told.exit_code == 0, told.output
     release, wanted = load_release(out), load_release(stored)
-    assert f"r@1.0.0#{wanted.manifest.digest[:12]}, 7 tables, 2 of them drawn" in result.output
+    assert f"r@1.0.0#{wanted.manifest.digest[:12]}, 7 tables, 2 of them drawn" in told.output
     specification = release.manifest.specification  # which says that they are drawn
     assert release.manifest == replace(wanted.manifest, specification=specification)
     assert verify(out).problems == ()

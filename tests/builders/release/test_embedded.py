@@ -15,6 +15,8 @@ from benchmark_spec.protocol import TaskSetName
 from builders.release.features import with_canaries
 from builders.release.spec_file import find_spec, read_spec
 from builders.sampling import draw_again, draw_published
+from builders.sources.packaged import digits
+from fslbench_data import Submission
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.tasks.draw import freeze, groups_of
 from fslbench_data.tasks.redraw import EVIDENCE
@@ -90,7 +92,6 @@ def test_task_sets_are_drawn_again(dataset, golden, embedded):
 
 
 def test_the_first_tasks_of_quickdraw_are_drawn_again(embedded):
-    """Whose classes have up to 340,029 images."""
     info = embedded.task_set_info("quickdraw", "published-5w10s7q")
     sizes = embedded.classes("quickdraw").column("n_images").to_pylist()
     drawn = draw_published(sizes, info.protocol, dataset="quickdraw", max_tasks=20)
@@ -103,7 +104,6 @@ def test_the_digits_are_made_again_from_their_source(golden):
     pytest.importorskip("sklearn", reason="needs scikit-learn, of the extra `builders`")
     from builders.features import pixel_features
     from builders.features.shards import feature_table
-    from builders.sources.packaged import digits
 
     source = digits.read()
     assert content_digest(source.images) == golden["images/digits.parquet"]
@@ -128,8 +128,6 @@ def test_the_example_is_what_its_script_writes(tmp_path, root, example):
     path = tmp_path / "again.parquet"
     script = root / "examples/my_method.py"
     subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
-    from fslbench_data import Submission
-
     again = Submission.read(path)
     assert isinstance(example, Submission)
     assert content_digest(again.table) == content_digest(example.table)

@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
-from forged import forge, parquet, rewrite
+from commands import build as called
+from forged import forge, holding, parquet, rewrite
 from tiny_features import ABOUT, write_pictured_release
 
 from benchmark_spec.errors import FSLBenchError, OutputError, SourceError, SpecError
 from benchmark_spec.manifest import CARD_FILE
-from builders.cli import main
 from builders.release.build import build_release
 from builders.release.contact_sheet import contact_sheet
 from builders.release.pictures import passed_on
@@ -120,13 +119,7 @@ def test_images_that_have_none(raw, tmp_path, monkeypatch):
 def test_verify_looks_at_them(folder, tmp_path, column, values, what):
     made = shutil.copytree(folder, tmp_path / "r")
     (path,) = made.glob("pictures/*")
-
-    def edit(table):
-        field = table.schema.field(column)
-        index = table.schema.get_field_index(column)
-        return table.set_column(index, field, pa.array(values, field.type))
-
-    rewrite(made, path.relative_to(made).as_posix(), edit)
+    rewrite(made, path.relative_to(made).as_posix(), holding(column, values))
     assert any(what in problem.what for problem in verify(made).problems)
 
 
@@ -160,9 +153,6 @@ def test_links_are_not_kept_pictures(release, tmp_path, dangling):
         stored_pictures(release, "tiny")
 
 
-# ---- a task as a picture ------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("task_set", ["closed-2w1s2q", "biased_pixels-2w1s2q"])
 def test_each_image_stands_where_its_part_in_the_task_says(release, task_set):
     info = release.task_set_info("tiny", task_set)
@@ -187,14 +177,9 @@ def test_each_image_stands_where_its_part_in_the_task_says(release, task_set):
 def test_the_command(release, folder, tmp_path):
     out = tmp_path / "task.png"
     common = ["picture", "--dataset", "tiny", "--task-set", "closed-2w1s2q", "--release"]
-    said = CliRunner().invoke(main, [*common, str(folder), "--task", "4", "-o", str(out)])
-    assert said.exit_code == 0, said.output
+    called(0, *common, folder, "--task", 4, "-o", out)
     assert Image.open(out).mode == "RGB"
     for beyond in ("5", "-1"):
-        asked = [*common, str(folder), "--task", beyond, "-o", f"{out}2.png"]
-        said = CliRunner().invoke(main, asked)
-        assert said.exit_code == 2
+        said = called(2, *common, folder, "--task", beyond, "-o", f"{out}2.png")
         assert f"has no task {beyond}" in said.output
-    said = CliRunner().invoke(main, [*common, str(folder), "-o", str(tmp_path / "task.jpg")])
-    assert said.exit_code == 2
-    assert "does not end in .png" in said.output
+    assert "does not end in .png" in called(2, *common, folder, "-o", tmp_path / "task.jpg").output

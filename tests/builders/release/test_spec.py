@@ -5,18 +5,12 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
+from commands import build as called
 from few_shot_folders import all_classes, shrink, write_few_shot
 from specs import HEAD, spec_in
 from tiny_features import ABOUT, write_pictures
 
-from benchmark_spec.errors import (
-    FSLBenchError,
-    MissingPackageError,
-    SourceError,
-    SpecError,
-    UnknownNameError,
-)
+from benchmark_spec import errors
 from builders.cli import main
 from builders.features import Settings
 from builders.release import preflight
@@ -93,7 +87,7 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path):
     assert spec_in(tmp_path, other).digest != first
 
 
-def test_task_sets_that_it_may_not_list(tmp_path):
+def test_task_sets_and_attributes_that_it_may_not_list(tmp_path):
     """What else is refused of a file is in the table of refusals."""
     for text, what in (
         (CUB + 'suites = ["opn"]\n', "did you mean 'open'"),
@@ -111,23 +105,26 @@ def test_task_sets_that_it_may_not_list(tmp_path):
             OPTIMAL + CUB + 'suites = ["open"]\nprotocols = ["5w5s"]\ntask_sets = ["open-5w5s"]\n',
             "listed twice: open-5w5s",
         ),
+        (CUB + 'attributes = { Ab = "pixels" }\n', r"'Ab' cannot be the name(.|\n)*data set 1"),
+        (CUB + 'attributes = { a_b = "pixels" }\n', "'a_b' cannot be the name of a set"),
+        (CUB + 'attributes = { a = "nothing" }\n', "'nothing' is no recipe"),
     ):
-        with pytest.raises(FSLBenchError, match=what):
+        with pytest.raises(errors.FSLBenchError, match=what):
             spec_in(tmp_path, HEAD + text)
 
 
 def test_what_is_wrong_for_every_data_set_is_of_none(tmp_path):
     more = [f"{HEAD}tasks = {{ {tasks} }}\n" for tasks in ("closed = 0", "closd = 3")]
     for wrong in (*more, HEAD.replace("1.0.0", "0.1")):
-        with pytest.raises(FSLBenchError) as caught:
+        with pytest.raises(errors.FSLBenchError) as caught:
             spec_in(tmp_path, wrong + CUB)
         assert caught.value.where.endswith(".toml")
 
 
 def test_files_that_are_not_there(tmp_path, monkeypatch):
-    with pytest.raises(SpecError, match="cannot read"):
+    with pytest.raises(errors.SpecError, match="cannot read"):
         read_spec(tmp_path / "none.toml")
-    with pytest.raises(UnknownNameError, match="did you mean 'embedded'"):
+    with pytest.raises(errors.UnknownNameError, match="did you mean 'embedded'"):
         find_spec(Path("embeded"))
     assert find_spec(tmp_path / "none.toml") == tmp_path / "none.toml"
     (tmp_path / "miniimagenet").mkdir()  # a raw folder, perhaps
@@ -152,7 +149,6 @@ def test_the_specifications_that_come_with_the_package(name):
 
 
 # ---- of the data sets of few-shot papers --------------------------------------------------------
-
 CLIP, DINO = "open_clip:ViT-B-16/openai", "timm:vit_base_patch14_dinov2.lvd142m"
 
 
@@ -169,7 +165,7 @@ def test_recipes_pass_preflight(name, tmp_path, monkeypatch):
     (dataset,) = spec.datasets
     assert (spec.name, dataset.name, dataset.source, dataset.folder) == (name,) * 4
     preflight.check_spec(spec, Settings())
-    with pytest.raises(FSLBenchError, match=f"is not the raw folder of {name}"):
+    with pytest.raises(errors.FSLBenchError, match=f"is not the raw folder of {name}"):
         preflight.check_there(spec, tmp_path, Settings())
     write_few_shot(name, tmp_path / name, {"novel": all_classes(name, 30)["novel"]})
     weights.clear()
@@ -184,22 +180,20 @@ def test_a_partial_folder(name, tmp_path, monkeypatch):
     monkeypatch.setattr(preflight, "check_weights", lambda of, folder: None)
     classes = dict(all_classes(name, 30)["novel"])
     write_few_shot(name, tmp_path / name, {"novel": classes | {min(classes): 29}})
-    with pytest.raises(FSLBenchError, match="--allow-missing leaves out and records what is miss"):
+    said = "--allow-missing leaves out and records what is miss"
+    with pytest.raises(errors.FSLBenchError, match=said):
         preflight.check_there(_recipe(name), tmp_path, Settings())
     preflight.check_there(_recipe(name), tmp_path, Settings(), allow_missing=True)
 
 
 def test_the_networks_are_known_to_their_packages():
-    clip = pytest.importorskip("open_clip")
-    assert "openai" in clip.list_pretrained_tags_by_model("ViT-B-16")
-    timm = pytest.importorskip("timm")
-    assert timm.list_pretrained(DINO.removeprefix("timm:"))
+    assert "openai" in pytest.importorskip("open_clip").list_pretrained_tags_by_model("ViT-B-16")
+    assert pytest.importorskip("timm").list_pretrained(DINO.removeprefix("timm:"))
     named = {of for name in FEW_SHOT for d in _recipe(name).datasets for of in d.features}
     assert named == {CLIP, DINO}
 
 
 # ---- everything that can be refused is refused before work ---------------------------------------
-
 CATALOGUE = """
 name = "r"
 version = "1.0.0"
@@ -232,17 +226,14 @@ EPISODES = 'task_sets = ["episodes-5w5s5q"]\ntasks = { closed = 9 }\n'
 
 
 def _first(lines):
-    """Say what is wrong of the catalogue."""
     return f"{CATALOGUE}{lines}\n"
 
 
 def _after(dataset):
-    """Say what is wrong of a data set after the first one."""
     return _first(f"[[dataset]]\n{dataset}")
 
 
 def _digits(rule):
-    """Leave the number of queries of the digits to a rule."""
     how = 'features = ["pixels"]\nsuites = ["open"]\nprotocols = ["5w5s"]'
     return _after(f'name = "digits"\n{how}\nqueries = {{ {rule} }}')
 
@@ -291,6 +282,10 @@ CASES = (
     (_tuned("mobilenet_v2", "episodes-5w5s5q", EPISODES), "cannot answer episodes-5w5s5q"),
     (_tiny(f'{LITE}heads = ["NC"]\n'), "did you mean 'NCC'"),
     (_tiny(f'{LITE}heads = ["LR"]\n{EPISODES}'), "LR cannot answer episodes"),
+    (_tiny('backbones = ["mobilenet_v2"]\n'), "backbones are for reference methods"),
+    (_tiny('backbones = ["timm:test_vit@x.pth-pca8"]\nheads = ["NCC"]\n'), "is a projection"),
+    (_tiny('backbones = ["tiny"]\nheads = ["NCC"]\n'), "unknown backbone 'tiny'"),
+    (_tuned("mobilenet_v2", "open"), "unknown task set"),
     (_tiny('attributes = { words = "given+textblob" }\n'), "tiny"),
     (_tiny(LITE).replace('"tiny"', '"canaries"').replace('Tiny"', 'T"'), "its canaries"),
     (_first('task_sets = ["grouped-5w1s1q"]'), "needs the groups"),
@@ -337,7 +332,7 @@ def test_refusals(text, said, raw, tmp_path, monkeypatch):
         pytest.importorskip("timm", reason="needs timm, of the extra `builders`")
     spec, steps = spec_in(tmp_path, text), list[str]()
     monkeypatch.setattr("builders.sources.pictures.check_bytes", lambda *_: pytest.fail("opened"))
-    with pytest.raises(FSLBenchError, match=re.escape(said)):
+    with pytest.raises(errors.FSLBenchError, match=re.escape(said)):
         build_release(spec, tmp_path / "r", raw=raw, progress=steps.append)
     assert not steps
     assert not (tmp_path / "r").exists()
@@ -346,23 +341,22 @@ def test_refusals(text, said, raw, tmp_path, monkeypatch):
 def test_a_package_is_missing(raw, tmp_path, monkeypatch):
 
     def require(module):
-        raise MissingPackageError(f"the package {module!r} is not installed")
+        raise errors.MissingPackageError(f"the package {module!r} is not installed")
 
     monkeypatch.setattr("builders.release.preflight.require", require)
     spec = spec_in(tmp_path, _tiny("pictures = 16\n", 'redistribution = "images"'))
-    with pytest.raises(MissingPackageError, match="'PIL'"):
+    with pytest.raises(errors.MissingPackageError, match="'PIL'"):
         build_release(spec, tmp_path / "r", raw=raw)
     assert not (tmp_path / "r").exists()
 
 
 def test_a_raw_folder_is_asked_for(tmp_path):
-    with pytest.raises(FSLBenchError, match="tiny is read from a raw folder, and none is given"):
+    said = "tiny is read from a raw folder, and none is given"
+    with pytest.raises(errors.FSLBenchError, match=said):
         build_release(spec_in(tmp_path, _tiny()), tmp_path / "r")
 
 
 # ---- from a folder of images to a release: a first specification, texts of one's own -------------
-
-
 @pytest.fixture
 def folder(tmp_path):
     """Images of six classes, with lists of groups, superclasses and texts."""
@@ -375,10 +369,6 @@ def folder(tmp_path):
     texts = [f"{path},{'a red bird on a branch' * (n < 30)}" for n, path in enumerate(paths)]
     (images / "texts.csv").write_text("path,text\n" + "\n".join(texts) + "\n")
     return images
-
-
-def _run(*arguments):
-    return CliRunner().invoke(main, [*map(str, arguments)])
 
 
 def _filled(text):
@@ -394,21 +384,19 @@ def _filled(text):
 def test_from_a_folder_to_a_release(folder, tmp_path):
     pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
     spec = tmp_path / "birds.toml"
-    assert _run("init", folder, "-o", spec).exit_code == 0
+    called(0, "init", folder, "-o", spec)
     text = spec.read_text()
     assert 'name = "my_birds"' in text
     assert 'folder = "My Birds"' in text
     assert 'suites = ["open", "closed", "pooled", "grouped"]' in text
-    unfilled = _run("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
-    assert unfilled.exit_code == 2
-    assert "the description is empty" in unfilled.output
+    release = ("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
+    assert "the description is empty" in called(2, *release).output
     spec.write_text(text.replace('description = ""', 'description = "Birds."'))
-    unfilled = _run("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
-    assert "options are empty: title, homepage, licence, citation" in unfilled.output
+    said = "options are empty: title, homepage, licence, citation"
+    assert said in called(2, *release).output
     spec.write_text(_filled(text))
     assert not (tmp_path / "r").exists()
-    made = _run("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
-    assert made.exit_code == 0, made.output
+    called(0, *release)
     release = load_release(tmp_path / "r")
     assert release.superclasses("my_birds") == tuple(f"kind {n % 2}" for n in range(6))
     suites = {info.name.suite for info in release.task_sets}
@@ -418,11 +406,10 @@ def test_from_a_folder_to_a_release(folder, tmp_path):
 def test_attributes_are_words_of_own_texts(folder, tmp_path):
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
     spec, out = tmp_path / "birds.toml", tmp_path / "titles.parquet"
-    _run("init", folder, "-o", spec)
+    called(0, "init", folder, "-o", spec)
     spec.write_text(_filled(spec.read_text()))
     how = ("--spec", spec, "--raw", tmp_path, "--recipe", "given+textblob", "-o", out)
-    told = _run("attributes", "my_birds", *how)
-    assert told.exit_code == 0, told.output
+    called(0, "attributes", "my_birds", *how)
     rows = pq.read_table(out).to_pylist()
     assert rows[0]["text"] == "a red bird on a branch"
     assert "bird" in rows[0]["attributes"]
@@ -434,8 +421,7 @@ def test_attributes_are_words_of_own_texts(folder, tmp_path):
 )
 def test_it_asks_for_what_the_images_allow(tmp_path, images, protocols):
     """A number of queries is chosen only where three tasks of two queries can be drawn."""
-    raw = write_pictures(tmp_path / "a b" / "birds", images, classes=6)
-    text = first_spec(raw)
+    text = first_spec(write_pictures(tmp_path / "a b" / "birds", images, classes=6))
     assert f"protocols = {protocols}" in text
     assert f"--raw '{tmp_path / 'a b'}'" in text
     options = set(re.findall(r"--[a-z-]+", text.split("\n\n")[0].split("name =")[0]))
@@ -444,16 +430,16 @@ def test_it_asks_for_what_the_images_allow(tmp_path, images, protocols):
 
 
 def test_one_class_is_no_data_set(tmp_path):
-    with pytest.raises(SourceError, match="one class gives no tasks"):
+    with pytest.raises(errors.SourceError, match="one class gives no tasks"):
         first_spec(write_pictures(tmp_path / "birds", 9, classes=1))
 
 
 def test_what_cannot_be_published_is_said_before_work(folder, tmp_path):
     spec = tmp_path / "birds.toml"
-    _run("init", folder, "-o", spec)
+    called(0, "init", folder, "-o", spec)
     (tmp_path / "none").mkdir()
     text = _filled(spec.read_text()).replace("\nsuites", '\nattributes = { p = "pixels" }\nsuites')
     for more, said in (("", True), ('redistribution = "features"\n', False)):
         spec.write_text(text.replace("[dataset.options]\n", f"[dataset.options]\n{more}"))
-        made = _run("release", spec, "--raw", tmp_path / "none", "-o", tmp_path / "r")
+        made = called(2, "release", spec, "--raw", tmp_path / "none", "-o", tmp_path / "r")
         assert ("my_birds: `publish` will refuse" in made.output) == said

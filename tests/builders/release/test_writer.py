@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from benchmark_spec.errors import FSLBenchError, SpecError
 from benchmark_spec.manifest import CARD_FILE, Dataset, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
+from builders.attributes.table import attributes_table
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
@@ -58,6 +59,15 @@ def test_tables_are_checked_when_they_are_added(tmp_path):
     writer.add_tasks("one", name, table, provenance)
     with pytest.raises(SpecError, match="twice"):
         writer.add_tasks("one", name, table, provenance)
+    words = attributes_table([["a"], *[[]] * 35])
+    with pytest.raises(SpecError, match="'a-b' cannot be the name"):
+        writer.add_attributes("one", "a-b", words, {})
+    writer.add_attributes("one", "ab", words, {"recipe": "none"})
+    with pytest.raises(SpecError, match="written twice"):
+        writer.add_attributes("one", "ab", words, {})
+    for wrong in (["animal"], ["animal", ""]):
+        with pytest.raises(SpecError, match="classes need one superclass each"):
+            writer.add_dataset("two", ABOUT, ["a", "b"], [1, 1], superclasses=wrong)
 
 
 @pytest.mark.slow
@@ -110,16 +120,13 @@ def test_a_reference_of_several_runs_bound_by_its_column(tmp_path):
 
 
 # ---- the card: valid for the Hub, and literal in its free text -----------------------------------
-
-
 CARD = embedded_folder() / CARD_FILE
 NASTY = "a | b\n# c <img src=x> *d* `e f` [g](h) _i_ \\"
 
 
 @pytest.mark.slow
 def test_the_embedded_card_is_of_its_manifest(embedded):
-    text = CARD.read_text(encoding="utf-8")
-    assert text == dataset_card(embedded.manifest, embedded)
+    assert CARD.read_text(encoding="utf-8") == dataset_card(embedded.manifest, embedded)
 
 
 def test_shards_are_one_configuration_and_told_of_once(sharded):

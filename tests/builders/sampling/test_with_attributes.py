@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from biased_release import SIZES, STYLES, random_attributes
 from biased_release import STEPS as FROZEN_STEPS
+from forged import holding
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,11 +25,7 @@ from benchmark_spec.protocol import (
 )
 from builders.release.verify import bias_problems, task_problems
 from builders.sampling import draw_again, draw_task_set
-from builders.sampling.attribute_biased import (
-    STEPS,
-    draw_ladder,
-    image_attributes,
-)
+from builders.sampling.attribute_biased import STEPS, draw_ladder, image_attributes
 from builders.sampling.counterfactual import STEPS as STYLE_STEPS
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.fewstab_code import draw_released
@@ -94,14 +91,12 @@ def test_queries_are_those_with_the_lowest_scores(seed):
 
 @pytest.mark.slow
 def test_equal_chances():
-    """Classes and attributes of tasks without a conflict are uniform."""
     rows = [["a"], ["a"], ["b"], ["b"], []] * 8
     table = pa.table({"image_id": pa.array(range(120), pa.int32()), "attributes": rows * 3})
     ladder = drawn(image_attributes(table, [40, 40, 40]), Protocol(2, 1, 1), tasks=3000)
     classes = np.bincount(ladder.steps["random"].class_ids.reshape(-1), minlength=3)
     assert np.abs(classes - 2000).max() < 4 * np.sqrt(6000 * 2 / 9)
-    first = np.bincount(ladder.attributes[:, 0], minlength=2)
-    assert abs(first[0] - 1500) < 4 * np.sqrt(3000 / 4)
+    assert abs(np.bincount(ladder.attributes[:, 0], minlength=2)[0] - 1500) < 4 * np.sqrt(3000 / 4)
     support = np.bincount(ladder.steps["support"].support.reshape(-1), minlength=40)
     assert (support[4::5] == 0).all()
     assert abs(support[0] - 6000 / 32) < 5 * np.sqrt(6000 / 32)
@@ -124,7 +119,6 @@ def test_what_cannot_be_drawn():
 
 
 # ---- after the released code of FewSTAB, and the paper's support ablation ------------------------
-
 PROTOCOL = Protocol(3, 2, 3)
 
 
@@ -171,8 +165,7 @@ def test_queries_have_the_lowest_scores_of_the_released_code():
                 for i in ids
             }
             worst = max(score[i] for i in query[k])
-            better = [i for i in ids if score[i] < worst - 1e-9]
-            assert set(better) <= set(query[k])
+            assert {i for i in ids if score[i] < worst - 1e-9} <= set(query[k])
 
 
 def _of_words(rows):
@@ -187,8 +180,7 @@ def test_less_is_asked_for_after_five_misses():
     many = [["a"]] * 15 + [["b"]] * 15 + [["c"]] * 15
     attributes = image_attributes(_of_words([*few, *many, *many]), [44, 45, 45])
     found = draw_released(attributes, Protocol(3, 5, 20), dataset="d", label="x", seed=0, tasks=5)
-    biased = found.steps["released"]
-    np.testing.assert_array_equal(found.inter_class, biased.class_ids != 0)
+    np.testing.assert_array_equal(found.inter_class, found.steps["released"].class_ids != 0)
 
 
 @pytest.mark.slow
@@ -230,15 +222,13 @@ def test_as_task_sets(suite):
     table, sizes = random_attributes(0)
     name = TaskSetName.parse(f"{suite}_x-3w2s3q")
     frozen, provenance = draw_task_set("d", name, sizes, tasks=20, attributes=table)
-    again = draw_again("d", name, sizes, provenance, 20, attributes=table)
-    assert again.equals(frozen)
+    assert draw_again("d", name, sizes, provenance, 20, attributes=table).equals(frozen)
     assert not list(task_problems(frozen, name, np.array(sizes)))
     assert not list(bias_problems(frozen, name, table))
     biased, _ = draw_task_set(
         "d", TaskSetName.parse("biased_x-3w2s3q"), sizes, tasks=20, attributes=table
     )
-    same = frozen["class_ids"].equals(biased["class_ids"])
-    assert same == (suite in ABLATION)
+    assert frozen["class_ids"].equals(biased["class_ids"]) == (suite in ABLATION)
     if suite in ABLATION:
         asked, of_biased = (
             [sorted(row) for row in t["query"].to_pylist()] for t in (frozen, biased)
@@ -253,7 +243,6 @@ def test_as_task_sets(suite):
 
 
 # ---- counterfactual: the same objects with other values, never two of a group --------------------
-
 VALUES = ("fluent", "noto", "open", "tw")
 
 
@@ -315,8 +304,7 @@ def test_any_is_any_and_other_is_uniform():
     )
     value = np.array([VALUES.index(v[0]) for v in found["attributes"].to_pylist()])
     first = (np.cumsum(sizes) - sizes)[steps["any"].class_ids][..., None]
-    asked = value[first + steps["any"].query]
-    counts = np.bincount(asked.reshape(-1), minlength=4)
+    counts = np.bincount(value[first + steps["any"].query].reshape(-1), minlength=4)
     assert np.abs(counts - 1500).max() < 4 * np.sqrt(6000 * 3 / 16)
     other = value[first + steps["other"].query]
     assert (other == values[:, ::-1, None]).all()  # of two classes there is one other
@@ -337,8 +325,6 @@ def test_counterfactuals_that_cannot_be_drawn():
 
 
 # ---- frozen into a release, drawn again, and spoilt ----------------------------------------------
-
-
 def test_steps_have_the_same_classes_attributes_and_number_of_tasks(biased):
     for suites in (FROZEN_STEPS[:5], FROZEN_STEPS[5:], STYLES[:3], STYLES[3:]):
         tables = [
@@ -375,8 +361,7 @@ def _spoilt(biased, suite, column, task, values):
     table = biased.task_table(info)
     rows = table[column].to_pylist()
     rows[task] = values
-    at = table.column_names.index(column)
-    table = table.set_column(at, column, pa.array(rows, table.schema.field(column).type))
+    table = holding(column, rows)(table)
     attributes = biased.attributes("things", suite_of(suite).attributes)
     problems = [what.split(": ", 1) for what in bias_problems(table, info.name, attributes)]
     return {law for tasks, law in problems if tasks == f"task {task}"}
@@ -412,8 +397,7 @@ def test_spoilt_counterfactuals_are_seen(biased, suite):
     )
     forbidden = {"a query has a value that its step forbids"}
     assert _spoilt(biased, suite, "query", 0, query) == forbidden
-    said = _spoilt(biased, suite, "support", 0, support)
-    assert "a support image has another value" in said
+    assert "a support image has another value" in _spoilt(biased, suite, "support", 0, support)
 
 
 def test_drawn_again_needs_the_same_attributes(biased):

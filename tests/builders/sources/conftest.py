@@ -1,17 +1,12 @@
 """Small raw folders: pictures whose pixels tell where they are, packages as if fetched."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from builders.sources.packages import MARK
-
-Draw = Callable[..., str]
 
 
 @pytest.fixture(scope="session")

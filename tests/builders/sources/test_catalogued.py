@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +27,6 @@ from builders.sources.catalogued import (
 )
 
 pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
-
-Draw = Callable[..., str]
 
 
 def _refused(source, folder, said, error=SourceError, **how):
@@ -153,8 +150,7 @@ BY_NUMBER = {
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_of_the_names_of_all_classes(name, class_lists):
-    held_out = BY_NAME[name].held_out(class_lists[name], Path("list"))
-    assert held_out == list(lookup(name).class_names)
+    assert BY_NAME[name].held_out(class_lists[name], Path("list")) == list(lookup(name).class_names)
 
 
 @pytest.mark.parametrize("name", BY_NUMBER)
@@ -165,8 +161,6 @@ def test_of_the_numbers_of_all_classes(name):
 
 
 # ---- lists of images: FGVC-Aircraft, FGVCx Fungi and VGG Flower ----------------------------------
-
-
 PLANES = {"737-400": 2, "Spitfire": 1}
 
 
@@ -231,7 +225,6 @@ def _write_fungi(path, images, categories=CATEGORIES):
 
 
 def test_fungi(tmp_path, draw):
-    """And lists that disagree or are damaged."""
     train, val = {7: 8, 3: 482, 5: 0, 2: 8}, tmp_path / "val.json"
     _write_fungi(tmp_path / "train.json", train)
     _write_fungi(val, {1: 8})
@@ -287,8 +280,6 @@ def test_flowers(tmp_path, draw):
 
 
 # ---- MS COCO: scaled boxes, one a pair or all, crowds, groups ------------------------------------
-
-
 PHOTOS = {"000000000003.jpg": 3, "000000000009.jpg": 9}
 ANNOTATIONS = [
     # photo, category, box x y w h, crowd
@@ -397,8 +388,6 @@ def test_annotations_that_will_not_do(photos, content):
 
 
 # ---- Quick, Draw!: the order of rows, digests, and damaged files ---------------------------------
-
-
 DRAWINGS = {"angel": 12, "animal migration": 3}
 
 

@@ -179,8 +179,7 @@ def test_groups_of_lesions_and_patients(tmp_path, monkeypatch):
     lesions = read_source("isic", write_few_shot("isic", tmp_path / "isic", all_classes("isic")))
     assert lesions.images.column("group").to_pylist() == np.repeat(range(7), 2).tolist()
     folder = write_few_shot("chestx", tmp_path / "chestx", all_classes("chestx"))
-    patients = read_source("chestx", folder)
-    assert patients.images.column("group").to_pylist() == [0, 1] * 7
+    assert read_source("chestx", folder).images.column("group").to_pylist() == [0, 1] * 7
     (folder / "images_002/images").rename(folder / "elsewhere")
     _refused("chestx", folder, r"images/0.*png is missing")
 

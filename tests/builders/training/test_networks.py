@@ -76,7 +76,6 @@ def test_dropblock_of_a_given_mask():
     network.blocks[2].after.register_forward_hook(lambda *made: inside.append(numbers(made[-1])))
     torch.manual_seed(5)
     found = numbers(network.train()(images))
-
     torch.manual_seed(5)
     for shape in ((2, 2, 7, 7),) * 2:
         torch.nn.functional.dropout(torch.ones(shape), rate)

@@ -1,10 +1,6 @@
 """A tiny network with its checkpoint, and a folder of small pictures."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +9,6 @@ from tiny_features import TINY, read_pictures, write_checkpoint, write_pictures
 for package in ("torch", "timm"):
     pytest.importorskip(package, reason=f"needs {package}, of the extra `builders`")
 from builders.features.extraction import Settings, extracted  # noqa: E402
-
-Extract = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
@@ -43,8 +37,6 @@ def settings(weights):
 
 @pytest.fixture(scope="session")
 def extract(settings):
-    """Features (N, D) of a data set and their provenance."""
-
     def run(images, folder, *progress, **given):
         how = replace(settings, **given)
         with extracted(images, TINY, folder / "work", how, *progress) as (pieces, made):

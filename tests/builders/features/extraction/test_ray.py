@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from benchmark_spec.errors import EngineError, UnknownNameError
 from builders.execution.ray_engine import RayEngine, _do, _stop
 
 pytestmark = pytest.mark.slow
-Extract = Callable[..., tuple[np.ndarray[Any, Any], dict[str, Any]]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -117,8 +114,7 @@ def test_two_hundred_jobs_that_fail_leave_the_process_alive(root, tmp_path_facto
 
 def test_tasks_that_wait_see_that_nobody_does(ray, engine, tmp_path):
     engine._connected()
-    job = Killed(Squares(), None, tmp_path)
-    task, shared = ray.remote(_do), ray.put(job)
+    task, shared = ray.remote(_do), ray.put(Killed(Squares(), None, tmp_path))
     _stop("over")
     assert ray.get(task.remote([shared], "over", 5)) is None
     assert not list(tmp_path.iterdir())
@@ -222,8 +218,6 @@ OF_ITS_STORE = TimeoutError("Timed out after 30 seconds while waiting for node t
 
 @pytest.mark.parametrize("error", [OF_A_NODE, OF_ITS_STORE])
 def test_a_late_start(error, ray, monkeypatch):
-    """As Ray says it."""
-
     def late(**_):
         raise error
 

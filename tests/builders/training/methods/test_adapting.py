@@ -20,7 +20,6 @@ assert_near = partial(np.testing.assert_allclose, rtol=0, atol=1e-9)
 
 
 def _answers(method, episode):
-    """Scores, which leave weights and statistics as they were."""
     with plain.unchanged(method.eval()), torch.no_grad():
         return numbers(method.scores(episode.support, episode.query.flatten(0, 1)))
 
@@ -146,7 +145,6 @@ def _codes(method, support):
 
 
 def _slope(support, weights):
-    """The gradient of the support loss by weights (K, D)."""
     error = plain.softmax(support @ weights.T) - np.eye(WAY)[by_class(WAY, SHOT)]
     return error.T @ support / len(support)
 

@@ -124,8 +124,7 @@ def test_a_task_trains_a_new_classifier_step_by_step(name, lengths):
 
 
 def test_a_classifier_starts_as_a_linear_layer():
-    generator = torch.Generator().manual_seed(3)
-    classifier = CosineClassifier(400, 50, generator=generator)
+    classifier = CosineClassifier(400, 50, generator=torch.Generator().manual_seed(3))
     torch.manual_seed(3)
     weights = torch.nn.Linear(400, 50, bias=False).weight
     torch.testing.assert_close(classifier.directions, weights)
