@@ -114,16 +114,6 @@ def test_what_never_varies():
     assert np.isnan(spread(np.ones((3, 40)), OWNER, 0.95).halfwidth)
 
 
-def test_an_image_that_some_draws_took_for_support():
-    x = _right(4)
-    x[0, 3] = x[2, 17] = np.nan
-    found, whole = spread(x, OWNER, 0.95), spread(_right(4), OWNER, 0.95)
-    assert found.halfwidth == pytest.approx(whole.halfwidth, rel=0.2)
-    cells = [(~np.isnan(x[:, c == OWNER])).sum() for c in range(3)]
-    of_class = [np.nanmean(x[:, c == OWNER], axis=1).mean() for c in range(3)]
-    assert found.mean == pytest.approx(np.average(of_class, weights=cells))
-
-
 def _scores(draws, seed, seen=(8, 12, 20, 9, 11)):
     """Scores (R, n, C) of five classes that are hard to tell apart, and the classes of images."""
     rng = np.random.default_rng(seed)
@@ -388,12 +378,6 @@ def test_all_right_in_every_class():
     methods, _ = tables(report, report.log)
     assert methods.names == ["method", "draws", "accuracy", "from draws"]
     assert [row[3] for row in map(methods.texts, methods.rows)] == ["n/a", "n/a", ""]
-
-
-def test_a_prediction_that_is_no_class_is_wrong():
-    log = [LOG[0] | {"predicted": "a class that no image has"}, *LOG[1:]]
-    wrong, right = (fb.all_ways(rows).scores[0].accuracy.mean for rows in (log, LOG))
-    assert wrong == pytest.approx(right - 100 / 120)
 
 
 def _lacking(images, draws=(1,)):
