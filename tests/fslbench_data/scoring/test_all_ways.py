@@ -114,6 +114,16 @@ def test_what_never_varies():
     assert np.isnan(spread(np.ones((3, 40)), OWNER, 0.95).halfwidth)
 
 
+def test_an_image_that_some_draws_took_for_support():
+    x = _right(4)
+    x[0, 3] = x[2, 17] = np.nan
+    found, whole = spread(x, OWNER, 0.95), spread(_right(4), OWNER, 0.95)
+    assert found.halfwidth == pytest.approx(whole.halfwidth, rel=0.2)
+    cells = [(~np.isnan(x[:, c == OWNER])).sum() for c in range(3)]
+    of_class = [np.nanmean(x[:, c == OWNER], axis=1).mean() for c in range(3)]
+    assert found.mean == pytest.approx(np.average(of_class, weights=cells))
+
+
 def _scores(draws, seed, seen=(8, 12, 20, 9, 11)):
     """Scores (R, n, C) of five classes that are hard to tell apart, and the classes of images."""
     rng = np.random.default_rng(seed)
