@@ -2,13 +2,10 @@
 
 import importlib
 import re
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
-
-Row = dict[str, Any]
 
 
 @pytest.fixture(scope="module")

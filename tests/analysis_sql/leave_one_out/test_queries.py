@@ -200,11 +200,9 @@ def test_it_is_the_literal_jackknife_as_far_as_pairs_of_images_matter_little():
 SIZES_OF_EPISODES = np.array([40, 25, 30, 50, 14])
 EPISODES = 70
 
-Episode = tuple[np.ndarray, list[np.ndarray], np.ndarray]
-"""Classes, images of each, support first, and shots of each."""
-
 
 def _design(tasks, sizes):
+    """Tasks are classes, images of each, support first, and shots of each."""
     way = max(len(own) for own, _, _ in tasks)
     most = max(len(images) for _, drawn, _ in tasks for images in drawn)
     ids, shots = np.full((len(tasks), way), ABSENT), np.zeros((len(tasks), way), int)

@@ -390,12 +390,6 @@ def test_all_right_in_every_class():
     assert [row[3] for row in map(methods.texts, methods.rows)] == ["n/a", "n/a", ""]
 
 
-def test_a_prediction_that_is_no_class_is_wrong():
-    log = [LOG[0] | {"predicted": "a class that no image has"}, *LOG[1:]]
-    wrong, right = (fb.all_ways(rows).scores[0].accuracy.mean for rows in (log, LOG))
-    assert wrong == pytest.approx(right - 100 / 120)
-
-
 def _lacking(images, draws=(1,)):
     """Return the rows of LOG without some images, by method, in some draws."""
     return [

@@ -109,12 +109,6 @@ def test_score_leaves_ladders_out_unless_they_are_named(embedded):
     assert named.left_out == ()
 
 
-def test_only_ladders_are_scored_where_nothing_else_is_answered(biased):
-    report = score(_guesses(biased, "mine"), biased)
-    assert len(report.sets) == 16
-    assert report.left_out == ()
-
-
 def test_ladders_say_where_runs_are_not_counted(biased, tmp_path):
     parts = [in_run(_guesses(biased, "mine", seed), str(seed)) for seed in (1, 2)]
     write_bias(bias(merge(parts), biased), "table", tmp_path / "bias.txt")

@@ -67,19 +67,6 @@ def report(log):
     return fb.interval(log, class_sizes=OF_CLASS)
 
 
-def test_each_has_intervals_for_images_and_classes(report):
-    (task_set,) = report.sets
-    assert task_set.scored.task_set == "episodes-10w6s8q"
-    for score in task_set.scores:
-        kinds = ("closed", "images", "classes")
-        usual, images, classes = (score.intervals[kind].halfwidth for kind in kinds)
-        assert 0 < usual < images <= classes
-    (comparison,) = task_set.comparisons
-    assert comparison.intervals["images"].difference.halfwidth
-    with pytest.raises(errors.NoIntervalError, match="superclasses"):
-        comparison.intervals["superclasses"]
-
-
 @pytest.mark.slow
 def test_every_command_takes_them(log, report, tmp_path):
     columns = {name: [row[name] for row in log] for name in log[0]}
@@ -472,14 +459,7 @@ def test_sql_takes_tasks_of_different_sizes_as_the_scores_do(release, answers):
 
 def test_sql_of_logs_without_counts_of_queries():
     """Their views are empty in place of an error; of episodes with `correct` they are there."""
-    rng = np.random.default_rng(0)
-    rows = []
-    for task in range(60):
-        chosen = rng.permutation(6)[: rng.integers(2, 5)].tolist()
-        ids = [(100 * c + rng.permutation(20)[:4]).tolist() for c in chosen]
-        shown = {"method": "m", "task": task, "class_ids": chosen}
-        shown |= {"support_ids": [own[:1] for own in ids], "query_ids": [own[1:] for own in ids]}
-        rows.append(shown | {"correct": rng.integers(0, 2, 3 * len(chosen)).tolist()})
+    rows = _log(("m",))
     counted = connect(submissions=rows)
     (found,) = counted.execute("SELECT mean, deviation FROM accuracies").fetchall()
     each = [100 * np.mean(row["correct"]) for row in rows]

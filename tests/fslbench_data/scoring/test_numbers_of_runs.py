@@ -12,7 +12,6 @@ from class_aware_interval import class_aware_interval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from independent_validator import Facts, refusal
-from numpy.typing import NDArray
 from scipy import stats
 from toy_release import toy_release
 
@@ -26,8 +25,6 @@ from fslbench_data.scoring.sql import connect
 from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.model import Submission
 from fslbench_data.validation.validate import validate
-
-Array = NDArray[np.int64]
 
 DATASET, TASK_SET = "birds", "open-2w1s2q"
 QUERIES = 4
