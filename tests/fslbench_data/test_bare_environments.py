@@ -1,7 +1,5 @@
 """What does without a home, without PyTorch and without pandas, and what is said there."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Ctrl-C at any moment, and files and variables that are not what they should be."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -22,8 +20,6 @@ from builders.execution.steps import Journal
 from fslbench_data.cli import main
 from fslbench_data.evaluation.journal import Journal as Answers
 from fslbench_data.submission.reading import read_accuracies
-
-# ---- Ctrl-C --------------------------------------------------------------------------------------
 
 _INTERRUPTED = """
 import os, signal, sys
@@ -73,9 +69,6 @@ def test_ctrl_c_in_a_command_ends_with_130(command, monkeypatch):
     assert (result.exit_code, result.stderr) == (130, "Stopped.\n")
 
 
-# ---- headers of .npy files -----------------------------------------------------------------------
-
-
 def _npy(shape, descr="<f8", data=b"\0" * 80):
     header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
@@ -101,8 +94,6 @@ def test_headers_that_claim_what_is_not_there(data, tmp_path):
     with pytest.raises(UnreadableError, match="cannot be read"):
         read_accuracies(path)
 
-
-# ---- journals ------------------------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

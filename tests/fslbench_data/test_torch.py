@@ -1,7 +1,5 @@
 """Tasks as tensors, tasks drawn for loaders of PyTorch, and logs of tasks of other packages."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random
@@ -46,9 +44,6 @@ def _equal(one, other):
         torch.equal(getattr(one, name), getattr(other, name))
         for name in ("support", "query", "query_label")
     )
-
-
-# ---- features ------------------------------------------------------------------------------------
 
 
 def test_an_item_is_a_task(tasks, embedded):
@@ -111,9 +106,6 @@ def test_either_features_or_pictures_are_given(embedded):
     for options in ({}, {"images": "x"}, {"transform": abs}, all_three):
         with pytest.raises(SpecError, match="pictures by a transform"):
             TaskDataset(embedded, *DIGITS, **options)
-
-
-# ---- pictures ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -205,9 +197,6 @@ def by_means(support, of, query):
     return torch.cdist(query, means).argmin(dim=1)
 
 
-# ---- a sampler -----------------------------------------------------------------------------------
-
-
 def test_tasks_follow_from_their_seed_and_are_kept():
     sampler = fb.TaskSampler(Embeddings(), 5, 2, 3, 40, seed=1)
     first, second = list(sampler), list(sampler)
@@ -274,9 +263,6 @@ def test_ranges_of_ways_and_shots(tmp_path):
 def test_what_cannot_be_drawn(arguments, error, what):
     with pytest.raises(error, match=what):
         fb.TaskSampler(*arguments)
-
-
-# ---- a log ---------------------------------------------------------------------------------------
 
 
 class Batches:

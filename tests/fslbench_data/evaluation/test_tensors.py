@@ -24,7 +24,6 @@ torch = pytest.importorskip("torch", reason="needs PyTorch, of the extra `torch`
 
 WHERE = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
 FIVE_SHOTS = WHERE | {"task_sets": "open-5w5s5q"}
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
 def nearest(support, query, rng):
@@ -36,7 +35,7 @@ def _digest(method, **options):
     return content_digest(fb.evaluate(method, **{"name": "it"} | WHERE | options).table)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("device", ["cpu", *["cuda"] * torch.cuda.is_available()])
 def test_one_task_or_many(device):
     shapes = set()
 
@@ -147,9 +146,6 @@ def test_the_command(tmp_path, monkeypatch):
     printed("evaluate", "tensor_method.py:nearest", *options.split())
     written = fb.Submission.read(tmp_path / "x.parquet")
     assert content_digest(written.table) == _digest(nearest, name="nearest", device="cpu")
-
-
-# ---- easyfsl -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

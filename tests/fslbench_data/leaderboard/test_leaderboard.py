@@ -193,11 +193,7 @@ def test_of_a_submission_only_its_counts_are_held(repository, embedded):
     assert 0 < found["held"] / 8 < 10_000, found["held"]
 
 
-# ---- on the Hub: as of a checkout, and no more is fetched ----------------------------------------
-
-
 REPO = "org/results"
-BOARD = 'title = "T"\nreleases = ["org/toy@v2.0.0"]\n'
 
 
 @pytest.fixture
@@ -206,7 +202,7 @@ def full(hub, repository, newer, monkeypatch):
     monkeypatch.setattr("fslbench_data.leaderboard.repository._ONE_BY_ONE", 4)
     hub.create_repo("org/toy", files=Path(newer.files.where))
     hub.tag("org/toy", "v2.0.0")
-    (repository.folder / "leaderboard.toml").write_text(BOARD)
+    (repository.folder / "leaderboard.toml").write_text('releases = ["org/toy@v2.0.0"]')
     for number in range(4):
         repository.add(answers(newer, {KEY: random_counts(newer, seed=number)}, f"m {number}"))
     (repository.folder / "draft.parquet").unlink()

@@ -15,13 +15,7 @@ from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.leaderboard import leaderboard, unique_labels
 from fslbench_data.leaderboard.review import review, review_text
-from fslbench_data.leaderboard.standing import (
-    REFERENCE,
-    Entry,
-    Result,
-    duplicates,
-    ranked,
-)
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, duplicates, ranked
 from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
 from fslbench_data.submission.merging import renamed
 from fslbench_data.tasks import TaskSetInfo
@@ -255,11 +249,7 @@ A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
     [
         ([("P", A), ("P", B)], [], ["P (1a2b3c4d)", "P (99887766)"]),
         # as many digits as tell them apart
-        (
-            [("P", A), ("P", C), ("P", B)],
-            [],
-            [f"P ({A[:16]})", f"P ({C[:16]})", "P (99887766)"],
-        ),
+        ([("P", A), ("P", C), ("P", B)], [], [f"P ({A[:16]})", f"P ({C[:16]})", "P (99887766)"]),
         # other case, a ligature, letters of full width; a reference keeps its name
         (
             [("Proﬁt", A), ("profit", B), ("ＮＣＣ", C)],
@@ -279,11 +269,11 @@ def test_names_that_are_shared_get_digits(methods, taken, labels):
     assert unique_labels(methods, taken) == labels
 
 
-CYRILLIC = "\u0440\u0456\u0445\u0435ls/NCC"
-OTHERS = ["PIXELS/ncc", "pixels / NCC", "pixels_NCC", "pixelsNCC", "(pixels/NCC)"]
-
-
-@pytest.mark.parametrize("name", [CYRILLIC, *OTHERS])
+@pytest.mark.parametrize(
+    "name",
+    ["\u0440\u0456\u0445\u0435ls/NCC", "PIXELS/ncc", "pixels / NCC", "pixels_NCC", "pixelsNCC",
+     "(pixels/NCC)"],
+)  # fmt: skip
 def test_names_that_imitate_a_reference(name):
     assert unique_labels([(name, A)], ["pixels/NCC"]) == [f"{name} (1a2b3c4d)"]
 
@@ -308,9 +298,6 @@ def test_thousands_of_one_name_and_of_imitations():
     many = [("P", f"{i:064x}") for i in range(2_000)]  # alike in all but the last digits
     taken = [f"P ({A[:n]})" for n in (8, 16, 32, 64)]
     assert len({*unique_labels([*many, ("P", A)], taken)}) == 2_001
-
-
-# ---- results that two methods have ---------------------------------------------------------------
 
 
 @pytest.mark.slow

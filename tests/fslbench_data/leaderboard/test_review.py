@@ -80,17 +80,11 @@ def test_at_most_a_comment(repository, proposal, newer, monkeypatch):
     assert "The rest is left out here" in cut
 
 
-# ---- proposing results ---------------------------------------------------------------------------
-
-
-BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
-
-
 @pytest.fixture
 def results(hub, toy):
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
-    hub.create_repo("org/results", files={"leaderboard.toml": BOARD})
+    hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["org/toy@v1.0.0"]'})
     return hub
 
 

@@ -1,10 +1,7 @@
 """Releases of strangers: nothing in them hangs, exhausts the machine, or is taken unread."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +19,6 @@ from fslbench_data.release.release import load_release
 from fslbench_data.release.tables import read_groups, read_table
 
 OPEN = "tasks/open-2w1s2q/cats.parquet"
-Edit = Callable[[pa.Table], pa.Table]
-
-
-# ---- what is no regular file ---------------------------------------------------------------------
 
 
 @pytest.fixture

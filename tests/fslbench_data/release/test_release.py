@@ -1,7 +1,5 @@
 """Releases in folders and on the Hub: damage is found, and what is asked for is given."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from unittest.mock import Mock

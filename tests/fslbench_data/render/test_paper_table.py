@@ -153,9 +153,6 @@ def test_intervals_with_all_classes_at_once_use_which_queries_were_right():
     assert "takes tasks as a whole" not in said
 
 
-# ---- widths, measured by LaTeX -------------------------------------------------------------------
-
-
 LONG = "efficientnet_lite0-pca128"
 
 

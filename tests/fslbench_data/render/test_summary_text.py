@@ -1,7 +1,5 @@
 """The summary as people read it: at most thirty lines, at any width, and in notebooks."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import re
@@ -26,7 +24,6 @@ from fslbench_data.render.summary_text import print_summary, report_text, summar
 from fslbench_data.scoring.summary import summarize
 
 PCA = "efficientnet_lite0-pca128"
-
 
 NAMED = {
     "every set": ("groceries/|openclipart/", [f"{PCA}/mine"]),
@@ -56,18 +53,6 @@ def _report(name, embedded, path):
 NUMBER = re.compile(r"[+-]?\d+\.\d\d(?: ± \d+\.\d+)?")
 
 
-def _numbers(report):
-    """Means and half-widths that may stand in a report's tables, as they are written."""
-    (table,), _, _ = summary_paper(summarize(report))
-    return {n for row in table.rows for text in table.texts(row) for n in NUMBER.findall(text)}
-
-
-def _at(report, width):
-    with page((width, SCREEN_LINES)) as (console, text):
-        print_summary(summarize(report), console)
-    return text().splitlines()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -75,9 +60,12 @@ def _at(report, width):
 )
 def test_whatever_the_file_it_has_at_most_thirty_lines(name, embedded, tmp_path):
     report = _report(name, embedded, tmp_path)
-    numbers = _numbers(report)
+    (table,), _, _ = summary_paper(summarize(report))
+    numbers = {n for row in table.rows for text in table.texts(row) for n in NUMBER.findall(text)}
     for width in (40, 57, 80, 100, 140, 200):
-        *lines, signature = _at(report, width)
+        with page((width, SCREEN_LINES)) as (console, text):
+            print_summary(summarize(report), console)
+        *lines, signature = text().splitlines()
         assert signature == report.signature.short
         assert max(map(cell_len, lines)) <= width
         assert len(lines) < SCREEN_LINES or width < 80
@@ -88,22 +76,18 @@ def test_whatever_the_file_it_has_at_most_thirty_lines(name, embedded, tmp_path)
     assert str(report) == report_text(report)
 
 
-def _words(report):
-    return " ".join(report_text(report).split())
-
-
-def _mine(embedded, name, shift, dataset="groceries"):
+def _mine(embedded, name):
     """A reference method's counts, a little better on some tasks, on photos in superclasses."""
     reference = dict(zip(embedded.methods, embedded.references(), strict=True))[f"{PCA}/NCC"]
-    info = embedded.task_set_info(dataset, "closed-5w5s5q")
+    info = embedded.task_set_info("groceries", "closed-5w5s5q")
     correct = reference.on([info]).table.column("n_correct").to_numpy()
-    moved = np.minimum(correct + (np.arange(correct.size) % shift == 0), info.protocol.n_query)
+    moved = np.minimum(correct + (np.arange(correct.size) % 3 == 0), info.protocol.n_query)
     return recorded(info, moved, name, backbone=PCA)
 
 
 def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded):
-    report = fb.score(_mine(embedded, f"{PCA}/mine", 3), embedded)
-    words = _words(report)
+    report = fb.score(_mine(embedded, f"{PCA}/mine"), embedded)
+    words = " ".join(report_text(report).split())
     assert words.startswith("mine against 3 methods, corrected for 3 comparisons (Holm):")
     assert f"names without a slash: on the features {PCA}" in words
     (row,) = summarize(report).rows
@@ -123,7 +107,7 @@ def test_long_features_are_said_once_and_what_is_not_counted_is_marked(embedded)
 
 
 def test_names_that_would_be_alike_are_whole(embedded):
-    summary = summarize(fb.score(_mine(embedded, "NCC", 3), embedded))
+    summary = summarize(fb.score(_mine(embedded, "NCC"), embedded))
     (table,), _, _ = summary_paper(summary)
     shown = {c.versus for row in summary.rows for c in row.displayed}
     assert {
@@ -196,9 +180,6 @@ def test_reports_of_many_methods_are_cut():
     assert "and 10 more rows" in shown.text
 
 
-# ---- reprs ---------------------------------------------------------------------------------------
-
-
 def test_a_comparison_prints_a_sentence(example):
     compared = fb.score(example, datasets="digits", task_sets="closed-5w10s7q").comparisons
     text = next(str(c) for c in compared if c.versus == "pixels/LR")
@@ -212,9 +193,6 @@ def test_no_file_is_read_for_a_repr():
     no_files = SimpleNamespace(where="nowhere", hub="")
     release = fb.Release(fb.load_release().manifest, no_files)
     assert repr(release).endswith("22 reference methods\n in nowhere>")
-
-
-# ---- what experiment trackers take of a report ---------------------------------------------------
 
 
 PAGE = (Path(__file__).parents[3] / "docs/sql.md").read_text(encoding="utf-8")

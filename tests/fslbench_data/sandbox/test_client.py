@@ -65,7 +65,6 @@ OUTCOMES = {
     "a_histogram_too_long": (Unreadable, "cannot be read"),
 }
 
-
 HEAVY = {"a_billion_rows_said_to_be_31", "name_of_a_gigabyte", "names_that_repeat_a_megabyte"}
 HEAVY |= {"page_said_to_be_large"}
 """Those that take long to make, and pass a limit that another passes as well."""
@@ -96,9 +95,6 @@ def fresh():
 def _write(path, table=None):
     pq.write_table(few() if table is None else table, path)
     return path
-
-
-# ---- what is refused, and at which price ---------------------------------------------------------
 
 
 @on_linux
@@ -200,9 +196,6 @@ def test_each_limit(name, tmp_path):
     assert read_untrusted(path).table.num_rows == 62
 
 
-# ---- good files are read as ever -----------------------------------------------------------------
-
-
 BOUND = {("mine", "digits", "open-5w5s5q"): Binding("0" * 64, 31)}
 TABLES = {
     "plain": few(),
@@ -239,9 +232,6 @@ def test_both_readers_agree(options, tmp_path):
         assert ours.table.to_pydict() == theirs.table.to_pydict(), name
         about = [(x.methods, x.bindings, x.package_version, x.source) for x in (ours, theirs)]
         assert about[0] == about[1], name
-
-
-# ---- paths ---------------------------------------------------------------------------------------
 
 
 def test_what_is_no_parquet_file(tmp_path):
@@ -362,18 +352,13 @@ def test_a_forked_process_starts_its_own(tmp_path):
 
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=3)
-SIZES = {"class": list(range(8)), "n_images": [20] * 8}
 
 
 def _histogram(columns, name):
-    """A file whose statistics of a column have an entry too many, which pyarrow does not survive.
-
-    It ends the process of whoever looks at the column's chunk in the footer.
-    """
+    """A file whose statistics of a column have an entry too many, which ends who looks at it."""
     file = Parquet.of(pa.table(columns))
-    chunk = list(columns).index(name)
-    histogram = file.chunk(chunk)[16][1][2][1][1]  # of repetition levels, in SizeStatistics
-    histogram.append(0)
+    chunk = file.chunk(list(columns).index(name))
+    chunk[16][1][2][1][1].append(0)  # of repetition levels, in SizeStatistics
     return file.build()
 
 
@@ -390,7 +375,7 @@ def test_the_other_files_of_a_log_are_read_so_too(tmp_path):
     path.write_bytes(_histogram(columns, "class"))
     with pytest.raises(Unreadable, match=r"sizes\.parquet"):
         numbers_by_id(path, "class", "n_images", "sizes")
-    pq.write_table(pa.table(SIZES), path)
+    pq.write_table(pa.table(columns | {"class": range(8)}), path)
     assert numbers_by_id(path, "class", "n_images", "sizes") == {str(c): 20 for c in range(8)}
 
 

@@ -42,11 +42,7 @@ def started(views):
 
 
 def _is_alive(process):
-    try:
-        os.kill(process._process._process.pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    return process._process._process.poll() is None
 
 
 @pytest.mark.slow

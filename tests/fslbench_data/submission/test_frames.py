@@ -215,10 +215,7 @@ REFUSED = {
     "a class": (lambda t: type(_polars(t)), "a class DataFrame, of which"),
     "a generator": (lambda t: (row for row in t.to_pylist()), "a generator\n"),
     "rows": (lambda t: t.to_pylist(), "frame number 1 is a dict, of which"),
-    "doubled": (
-        lambda t: _pandas(t).iloc[:, [0, *range(6)]],
-        "the frame doubles column 'method'",
-    ),
+    "doubled": (lambda t: _pandas(t).iloc[:, [0, *range(6)]], "the frame doubles column 'method'"),
     "arrays in cells": (
         lambda t: _pandas(t).assign(class_correct=[np.zeros((2, 2))] * len(t)),
         r"'class_correct' holds what Arrow does not know(?s:.*)row 1\n(?s:.*)value.tolist\(\)",

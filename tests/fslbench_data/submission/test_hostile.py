@@ -31,9 +31,6 @@ def test_texts_are_refused_where_they_are_given_too():
         Method("mine", link="https://example.org/\u200b")
 
 
-# ---- rows ----------------------------------------------------------------------------------------
-
-
 def test_runs_that_have_no_name(embedded):
     """One without a name would not have been counted, and its right answers would have been."""
     prints = [embedded.task_set("digits", SET).info.fingerprint] * 62
@@ -67,8 +64,6 @@ def test_many_fingerprints_are_compared_in_time(embedded):
     with pytest.raises(errors.FingerprintError):
         validate(Submission(table), embedded)
 
-
-# ---- JSON Lines ----------------------------------------------------------------------------------
 
 GOOD = (
     f'{{"method": "mine", "dataset": "digits", "task_set": "{SET}", "task_id": 0, '

@@ -1,11 +1,9 @@
 """Several files of results as one: nothing that they say is lost, and what disagrees is refused."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from commands import invoke, printed
-from golden_inputs import Columns, with_fingerprints, write_columns
+from golden_inputs import with_fingerprints, write_columns
 from msgspec.structs import replace
 from recorded import in_run, recorded
 
@@ -20,7 +18,6 @@ from benchmark_spec.errors import (
     TooLargeError,
     UnreadableError,
 )
-from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission.bindings import Method, Stopping
@@ -125,9 +122,6 @@ def test_one_file_stays_as_it_is_and_none_is_refused(files):
     assert alone.table.equals(Submission.read(files[0]).table)
     with pytest.raises(SubmissionError, match="nothing to merge"):
         fb.merge([])
-
-
-Change = Callable[[Submission, Release], Submission | Columns]
 
 
 DISAGREEMENTS = {

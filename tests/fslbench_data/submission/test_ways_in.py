@@ -180,9 +180,6 @@ def test_two_files_of_one_method_are_compared(embedded, tmp_path):
     assert one.count("#") == 2  # the release and one task set
 
 
-# ---- files that are nearly another kind of results -----------------------------------------------
-
-
 COMMAS = "separate the columns by commas"
 
 

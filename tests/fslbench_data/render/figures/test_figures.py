@@ -54,7 +54,6 @@ def _plot(root, kind, path, *more):
 
 SLOW = ("accuracies", "ladder", "worst")
 
-
 ONE, TWO_COLUMNS = ("--columns=1", 0, 235), ("--columns=2", 0, 487)
 
 
@@ -157,20 +156,15 @@ def test_files_that_are_no_sweeps(tmp_path, content):
     assert len({row["sweep"] for row in sweep_queries(paths).rows}) == 2
 
 
-def _pixels(colours):
-    """A picture of 60 by 80 pixels that do not shine through, of so many colours."""
-    palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
-    words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
-    return words.astype("<u4").view(np.uint8).reshape(60, 80, 4)
-
-
 @pytest.mark.parametrize(
     ("colours", "alpha", "mode"),
     [(1, 255, "P"), (3, 255, "P"), (256, 255, "P"), (257, 255, "RGBA"), (3, 7, "RGBA")],
 )
 def test_the_pixels_are_the_same(colours, alpha, mode):
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `report`")
-    pixels = _pixels(colours)
+    palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
+    words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
+    pixels = words.astype("<u4").view(np.uint8).reshape(60, 80, 4)
     pixels[5, 5, 3] = alpha
     file = io.BytesIO()
     image.fromarray(pixels).save(file, format="PNG", compress_level=1)
@@ -180,11 +174,6 @@ def test_the_pixels_are_the_same(colours, alpha, mode):
     assert np.array_equal(np.asarray(shown.convert("RGBA")), pixels)
     assert mode == "RGBA" or len(after) < len(file.getvalue())
 
-
-# ---- what commands draw, write and compare, as objects of Python ---------------------------------
-
-
-pytest.importorskip("vl_convert", reason="needs the extra `report`")
 
 DIGITS = {"datasets": "digits", "task_sets": "open-5w5s5q"}
 CHOSEN = ["--dataset", "digits", "--task-set", "open-5w5s5q"]

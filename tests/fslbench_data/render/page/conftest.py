@@ -1,11 +1,8 @@
 """A browser for the report page: chromium where it is installed, driven by playwright."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,6 @@ SWEEP = {
     ],
 }  # fmt: skip
 ROOT = Path(__file__).parents[4]
-
 
 TASK_SETS = (
     *("open-5w1s1q", "open-5w5s5q", "open-5w10s7q", "closed-5w5s5q"),
@@ -64,9 +60,6 @@ class Tab:
         return [text for text in found if text.strip()]
 
 
-Axe = Callable[[Tab, str], list[tuple[str, str]]]
-
-
 @pytest.fixture(scope="session")
 def axe():
     """Lists serious violations in a part of a page, by axe-core (``npm install axe-core``)."""
@@ -101,9 +94,6 @@ def browser():
         )
         yield chromium
         chromium.close()
-
-
-Open = Callable[..., Tab]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What the page shows first, how much of it, and its words; its numbers are in tests/golden."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 

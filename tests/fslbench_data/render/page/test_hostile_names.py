@@ -1,7 +1,5 @@
 """Names that JavaScript's objects have of themselves, or that look like the page's own text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -50,9 +50,25 @@ def test_it_opens_alone_and_without_errors(open_page, width, scheme):
         assert "T = " in tab.page.get_attribute(f"#{chart} svg[role=img]", "aria-label")
     policy = tab.page.get_attribute("meta[http-equiv]", "content")
     assert "unsafe-eval" not in policy
-    _is_mirrored(tab)
-    if width == 390:
-        _shows_numbers(tab)
+    cells = tab.page.evaluate(
+        "[...document.querySelectorAll('#matrix tbody tr')].map("
+        "row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
+    )
+    turned = str.maketrans("▲▼", "▼▲")
+    assert len(cells) == 12
+    for i, row in enumerate(cells):
+        assert row[i] == ""
+        for j, text in enumerate(row):
+            assert text == cells[j][i].translate(turned)
+    if width == 390:  # whose table shows its numbers
+        right = [
+            tab.page.locator(f"#comparisons [data-sort='{name}']").evaluate(
+                "b => b.closest('th').getBoundingClientRect().right"
+            )
+            for name in ("versus", "difference", "± open", "new images")
+        ]
+        assert right == sorted(right)
+        assert right[-1] <= 390
     if SHOTS.name:
         SHOTS.mkdir(parents=True, exist_ok=True)
         name = {390: "phone", 1300: "desktop"}[width]
@@ -130,35 +146,8 @@ def test_a_phone_s_answer_shows_verdicts(open_page, root, tmp_path):
     assert tab.errors == []
 
 
-def _shows_numbers(tab):
-    right = [
-        tab.page.locator(f"#comparisons [data-sort='{name}']").evaluate(
-            "b => b.closest('th').getBoundingClientRect().right"
-        )
-        for name in ("versus", "difference", "± open", "new images")
-    ]
-    assert right == sorted(right)
-    assert right[-1] <= 390
-
-
 TABLES = {"forest": "comparisons"}
 _, LOWER, _ = TIES
-
-
-def _drawn_by_command(tab, chart, monkeypatch):
-    """Run the command below a figure; gives what it draws."""
-    drawn = []
-    monkeypatch.setattr(
-        "fslbench_data.render.figures.plot.Drawing.write",
-        lambda drawing, _: drawn.append(drawing.figure),
-    )
-    code = tab.page.inner_text(f"#{TABLES.get(chart, chart)}-caption code")
-    program, *arguments = shlex.split(code)
-    assert program == "fslbench"
-    printed(*arguments)
-    (figure,) = drawn
-    assert figure.chart == chart
-    return figure
 
 
 OPEN_FIGURES = {
@@ -184,7 +173,17 @@ def test_the_commands_below_draw_these_figures(open_page, tmp_path, monkeypatch,
 
 def _draws_this_figure(tab, chart, rows, monkeypatch):
     """The command shows the page's rows in the page's order, with the same numbers."""
-    figure = _drawn_by_command(tab, chart, monkeypatch)
+    drawn = []
+    monkeypatch.setattr(
+        "fslbench_data.render.figures.plot.Drawing.write",
+        lambda drawing, _: drawn.append(drawing.figure),
+    )
+    code = tab.page.inner_text(f"#{TABLES.get(chart, chart)}-caption code")
+    program, *arguments = shlex.split(code)
+    assert program == "fslbench"
+    printed(*arguments)
+    (figure,) = drawn
+    assert figure.chart == chart
     shown = tab.page.evaluate(
         "(chart) => window.fslbench.rows[chart].map(({ set, ...row }) => "
         "({ ...row, ...(set && { kinds: set.shown }) }))",
@@ -224,19 +223,6 @@ def test_words_are_explained_where_they_stand(open_page):
         tab.page.keyboard.press("Enter")
         assert meaning.is_visible()
     assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
-def _is_mirrored(tab):
-    cells = tab.page.evaluate(
-        "[...document.querySelectorAll('#matrix tbody tr')].map("
-        "row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
-    )
-    turned = str.maketrans("▲▼", "▼▲")
-    assert len(cells) == 12
-    for i, row in enumerate(cells):
-        assert row[i] == ""
-        for j, text in enumerate(row):
-            assert text == cells[j][i].translate(turned)
 
 
 def test_the_table_sorts_and_filters(open_page):
