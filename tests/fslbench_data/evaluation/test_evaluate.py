@@ -32,8 +32,6 @@ from fslbench_data.release.pictures import MARK, mark_of, picture_name
 
 
 def ncc(support, query, rng):
-    """Nearest class centroid by cosine."""
-
     def unit(x):
         x = x.astype(np.float64)
         return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
@@ -270,7 +268,6 @@ def test_killed_at_three_random_moments(tmp_path):
 
 
 def _release(folder, dataset, task_set, classes, paths):
-    """A release of one data set, of so many classes of as many images each."""
     from benchmark_spec.protocol import TaskSetName
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set

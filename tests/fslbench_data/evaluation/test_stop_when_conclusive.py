@@ -72,15 +72,13 @@ def test_a_run_that_is_never_conclusive_answers_all(embedded):
 
 
 def test_resumed_it_stops_at_the_same_task(embedded, tmp_path):
-    answers = [*[DEFAULT] * 5, RuntimeError("power"), *[DEFAULT] * 99]
-    fails = Mock(wraps=guess, side_effect=answers)
+    fails = Mock(wraps=guess, side_effect=[*[DEFAULT] * 5, RuntimeError("power"), *[DEFAULT] * 99])
     common = {"name": "guess", "stop_when_conclusive": "pixels/LR", **ONE_SHOT}
     common["journal"] = tmp_path / "j"
     with pytest.raises(Exception, match="power"):
         evaluate(fails, embedded, **common)
     resumed = evaluate(fails, embedded, **common)
-    whole = evaluate(guess, embedded, **{**common, "journal": None})
-    assert resumed.table == whole.table
+    assert resumed.table == evaluate(guess, embedded, **{**common, "journal": None}).table
     with pytest.raises(Exception, match="another run"):
         evaluate(fails, embedded, **{**common, "stop_level": 0.9})
 
@@ -89,10 +87,8 @@ def test_a_report_has_the_sequence_against_the_rival(stopped, tmp_path):
     path = tmp_path / "guess.parquet"
     stopped.write(path)
     assert Submission.read(path).bindings == stopped.bindings
-    beside = score(path).sets[0].scores[0].stopped
-    assert beside.sequence.high < 0
-    alone = score(stopped, references=False).sets[0].scores[0].stopped
-    assert alone.sequence is None
+    assert score(path).sets[0].scores[0].stopped.sequence.high < 0
+    assert score(stopped, references=False).sets[0].scores[0].stopped.sequence is None
 
 
 def test_rivals_that_cannot_be_one(embedded):

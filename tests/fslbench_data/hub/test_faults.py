@@ -42,7 +42,6 @@ class World:
     folder: Path
 
     def load(self, revision=TAG):
-        """Load a table, and hold it against the truth."""
         forget()
         release = load_release(f"{REPO}@{revision}")
         assert release.task_table(release.task_set_info(*SET)).equals(
@@ -302,7 +301,6 @@ def _damage(w):
 
 
 def _cached_is_right(world, cache):
-    """Whether every table in a cache is that of the release."""
     truth = {t.path: t.sha256 for t in world.toy.manifest.tables}
     return all(
         sha256_of(path) == truth[path.relative_to(snapshot).as_posix()]

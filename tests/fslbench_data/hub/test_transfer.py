@@ -72,7 +72,6 @@ def test_pictures_are_published_and_loaded_with_xet_and_without(
 
 @pytest.fixture
 def broken(hub, toy, monkeypatch):
-    """A Hub with the toy release, whose xet storage refuses."""
     use_xet(hub, monkeypatch)
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")

@@ -35,8 +35,7 @@ def _entry(label, counts, *, runs=1, stopped=None):
 
 
 def _standing(entries, kind="open", level=0.95):
-    designs = {"class-aware": DESIGN} if kind == "open" else {}
-    return ranked(INFO, kind, entries, level, designs)
+    return ranked(INFO, kind, entries, level, {"class-aware": DESIGN} if kind == "open" else {})
 
 
 def _ranks(found):
@@ -112,8 +111,7 @@ def test_identical_and_constant_differences():
     assert behind.intervals["class-aware"].difference.halfwidth is None
     _, one = _standing([_entry("a", base[:1]), _entry("b", base[:1])]).rows()
     assert (one.difference.mean, one.difference.halfwidth) == (0, 0)
-    few = _standing([_entry("a", [15, 16, 17]), _entry("b", [14, 15, 16])])
-    _, last = few.rows()
+    _, last = _standing([_entry("a", [15, 16, 17]), _entry("b", [14, 15, 16])]).rows()
     assert last.first.could_be_best
     assert (last.difference.constant, last.difference.halfwidth) == (True, None)
 
@@ -188,8 +186,7 @@ def test_different_numbers_of_runs_are_compared_exactly(counts):
     assert rows["r7"].difference.mean == pytest.approx(-100 / (7 * UNIT))
     assert rows["r7"].difference.constant
     # one hundred different numbers of runs: no common multiple of all is ever needed
-    many = [_entry(f"r{k}", counts[k % 9] * k, runs=k) for k in range(1, 101)]
-    found = _standing(many)
+    found = _standing([_entry(f"r{k}", counts[k % 9] * k, runs=k) for k in range(1, 101)])
     means = [row.accuracy.mean for row in found.rows()]
     assert means == sorted(means, reverse=True)
     expected = 100 * counts.sum(axis=1) / (T * UNIT)
@@ -236,9 +233,6 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(counts, monkeypatch):
     entries += [replace(_entry("a", counts[8]), came=3)]
     entries += [replace(_entry("p20", counts[0][:20]), came=0)]
     assert _with_class_aware_intervals(_standing(entries)) == {"a", "p20", "p34"}
-
-
-# ---- names that several have, and names that imitate others --------------------------------------
 
 
 A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
@@ -331,8 +325,7 @@ def test_what_is_the_same_by_itself_is_not_told():
     ((one, other),) = duplicates([sent([UNIT] * (T - 5) + [UNIT - 1] * 5, x) for x in "ab"])
     assert (one.label, other.label) == ("a", "b")
     half = [12] * T
-    apart = [sent(counts, "x") for counts in (half, [*half[1:], 13], half[1:])]
-    assert duplicates(apart) == ()
+    assert duplicates([sent(counts, "x") for counts in (half, [*half[1:], 13], half[1:])]) == ()
     references = [sent(half, label, REFERENCE) for label in ("NCC", "MatchingNet")]
     assert duplicates(references) == ()
     ((*group,),) = duplicates([*references, sent(half, "mine", "f" * 64)])

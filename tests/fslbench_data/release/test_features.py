@@ -192,8 +192,7 @@ REPO = "org/sharded"
 @pytest.mark.parametrize("worth_a_copy", [0, 2**40])
 def test_published_in_shards_and_read_as_one(hub, sharded, worth_a_copy, monkeypatch):
     monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", worth_a_copy)
-    done = publish(Path(sharded.files.where), REPO)
-    assert done.compared == len(sharded.manifest.tables) + 2
+    assert publish(Path(sharded.files.where), REPO).compared == len(sharded.manifest.tables) + 2
     hub.requests.clear()
     release = load_release(f"{REPO}@v1.0.0")
     assert not [r for r in hub.seen("/cdn/|/resolve/", "GET") if "features" in r.path]

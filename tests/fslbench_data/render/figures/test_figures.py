@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 from commands import invoke, printed
-from golden_inputs import INPUTS
+from golden_inputs import INPUTS, SWEEP
 from recorded import recorded
 
 import fslbench_data as fb
@@ -36,12 +36,6 @@ COMMANDS = {
     "worst": ["--dataset", "openclipart", "--task-set", LADDER, *TWO],
     "conclusive": ["--dataset", "groceries"],
 }
-SWEEP = {
-    "dataset": "digits", "method": "pixels/NCC", "way": 5, "shot": 5, "seeds": 20, "level": 0.95,
-    "rows": [
-        {"query": q, "tasks": 60.0 - q, "observed": 3.0 + 0.1 * q, "model": 3.1} for q in (1, 2, 3)
-    ],
-}  # fmt: skip
 
 
 def _plot(root, kind, path, *more):
@@ -255,8 +249,7 @@ def test_submissions_frames_and_files_are_compared(path):
     by_file = fb.compare(f"{path}::{first}", versus, **DIGITS)
     rows = submission.table.column("method").to_pylist()
     some = [number for number, name in enumerate(rows) if name == first]
-    frame = submission.to_arrow().take(some)
-    bare = frame.replace_schema_metadata(None)
+    bare = submission.to_arrow().take(some).replace_schema_metadata(None)
     assert fb.compare(bare, versus, **DIGITS) == by_file
     assert fb.compare(fb.Submission.from_frame(bare), versus, **DIGITS) == by_file
     again = fb.compare(bare, bare, **DIGITS)

@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_inputs import SWEEP
 
-SWEEP = {
-    "dataset": "digits", "method": "pixels/NCC", "way": 5, "shot": 5, "seeds": 20, "level": 0.95,
-    "rows": [
-        {"query": q, "tasks": 60.0 - q, "observed": 3.0 + 0.1 * q, "model": 3.1} for q in (1, 2, 3)
-    ],
-}  # fmt: skip
 ROOT = Path(__file__).parents[4]
 
 TASK_SETS = (
