@@ -353,6 +353,5 @@ def test_the_table_in_the_docs_has_every_fault(root):
 
 
 def _rows(root):
-    """The table of the page: how each fault ends."""
     page = (root / "studies/reliability/hub_faults.md").read_text()
     return dict(re.findall(r"^\| (?!fault|---)(.+?) \| (.+?) \|$", page, re.MULTILINE))

@@ -36,7 +36,6 @@ def pictures(tmp_path_factory):
 
 
 def _check_picture(rows):
-    """The eighth picture of the release is one, and its class has a name."""
     from PIL import Image
 
     assert isinstance(rows[7]["image"], Image.Image)

@@ -14,6 +14,7 @@ from forged import forge, opened, parquet
 from hostile_parquet import NUM_ROWS, Parquet, put
 from hub_server import Fault
 from msgspec.structs import replace
+from processes import python
 
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
@@ -246,6 +247,7 @@ def folder(toy, tmp_path):
     return Path(shutil.copytree(toy.files.where, tmp_path / "release"))
 
 
+@pytest.mark.slow
 def test_pipes_and_devices_are_not_read(folder, tmp_path):
     shutil.copytree(folder, other := tmp_path / "other")
     for path in (folder / "release.json", other / OPEN):
@@ -255,6 +257,9 @@ def test_pipes_and_devices_are_not_read(folder, tmp_path):
     for each in (folder, other):
         kind, what = opened(each)
         assert (kind, what.endswith("is not a regular file")) == ("CorruptReleaseError", True)
+    done = python("from builders.cli import main; main()", "verify", other, timeout=200)
+    assert done.returncode in (1, 2)
+    assert "is not a regular file" in done.stdout + done.stderr
 
 
 def test_links_lead_out_of_the_folder_only_to_the_blobs_of_the_cache(toy, tmp_path):

@@ -350,7 +350,6 @@ METHODS = 100
 
 @pytest.fixture(scope="module")
 def board_file(tmp_path_factory, embedded):
-    """A hundred methods on two task sets of digits, one of them of a hostile name."""
     repository = Repository(tmp_path_factory.mktemp("board") / "results")
     infos = [embedded.task_set_info("digits", f"{s}-5w5s5q") for s in ("open", "closed")]
     rng = np.random.default_rng(0)
