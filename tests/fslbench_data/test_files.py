@@ -1,7 +1,5 @@
 """Files that appear whole, what is never replaced, and folders for a moment."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -201,7 +199,6 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_but_not_a_living_ones(
         for name in (path, path, tmp_path / "other.tex")
     ]
     for run in runs:
-        assert run.stdout is not None
         run.stdout.readline()
     for run in runs[1:]:
         run.send_signal(signal.SIGKILL)
@@ -224,7 +221,6 @@ def _unfinished(folder):
 
 
 POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a' * 64}\nsize 12345\n"
-
 
 READERS = {
     "parquet": [fb.score, fb.validate, fb.Submission.read, fb.interval, read_untrusted],
@@ -286,7 +282,6 @@ def _holder(kind, where):
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
     return process, Path(process.stdout.readline().strip())
 
 
@@ -317,7 +312,6 @@ def test_what_a_living_process_uses_stays(scratch):
         with scratch_folder("a", scratch):
             assert (used / "deeper" / "file").exists()
             assert folder.exists()
-        assert process.stdin is not None
         process.stdin.close()
         assert process.wait() == 0
     assert not list(scratch.iterdir())

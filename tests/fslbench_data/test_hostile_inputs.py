@@ -1,11 +1,10 @@
-"""Ctrl-C at any moment, and files and variables that are not what they should be."""
-
-from __future__ import annotations
+"""Ctrl-C, bare machines, and files and variables that are not what they should be."""
 
 import json
 import os
 import re
 import struct
+import sys
 from contextlib import closing
 
 import pytest
@@ -17,13 +16,12 @@ from processes import python
 
 import fslbench_data as fb
 from benchmark_spec.errors import OutputError, UnreadableError
+from benchmark_spec.extras import install_line
 from builders.cli import main as build_main
 from builders.execution.steps import Journal
 from fslbench_data.cli import main
 from fslbench_data.evaluation.journal import Journal as Answers
 from fslbench_data.submission.reading import read_accuracies
-
-# ---- Ctrl-C --------------------------------------------------------------------------------------
 
 _INTERRUPTED = """
 import os, signal, sys
@@ -73,9 +71,6 @@ def test_ctrl_c_in_a_command_ends_with_130(command, monkeypatch):
     assert (result.exit_code, result.stderr) == (130, "Stopped.\n")
 
 
-# ---- headers of .npy files -----------------------------------------------------------------------
-
-
 def _npy(shape, descr="<f8", data=b"\0" * 80):
     header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
@@ -101,8 +96,6 @@ def test_headers_that_claim_what_is_not_there(data, tmp_path):
     with pytest.raises(UnreadableError, match="cannot be read"):
         read_accuracies(path)
 
-
-# ---- journals ------------------------------------------------------------------------------------
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -155,12 +148,13 @@ def test_a_journal_of_steps_of_other_types(key, value, tmp_path):
         Journal(tmp_path, "journal", "lock", "work").begin({"a": 1})
 
 
-# ---- long and wide ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("value", ["x" * 20_000, "9" * 20_000, "x " * 10_000, "1." * 10_000])
-def test_long_values_on_the_command_line(value):
+def test_long_values_on_the_command_line(value, tmp_path):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for command in (
+        ["score", f"{value}.parquet"],
+        ["score", "examples/my_results.parquet", "-o", f"{value}.csv"],
+        ["score", "examples/my_results.parquet", "--release", tmp_path / "loop"],
         ["score", "examples/my_results.parquet", "--dataset", value],
         ["score", "examples/my_results.parquet", "--against", value],
         ["score", value],
@@ -168,7 +162,7 @@ def test_long_values_on_the_command_line(value):
         ["compare", value, value],
     ):
         result = invoke(*command)
-        assert result.exit_code == 2, (command[0], result.exception)
+        assert (result.exit_code, result.stdout) == (2, ""), (command[0], result.exception)
         assert len(result.stderr) < 5000, command[:2]
 
 
@@ -185,3 +179,71 @@ def test_any_width(root):
     assert not done.returncode, done.stderr[-500:]
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", done.stdout)
     assert max(map(len, plain.splitlines())) <= 1000
+
+
+NOBODY = """
+import pwd
+pwd.getpwuid = {}.__getitem__
+import fslbench_data
+from pathlib import Path
+from huggingface_hub import constants
+print(Path.home(), constants.HF_ASSETS_CACHE)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such users")
+def test_a_user_without_a_home(tmp_path, root):
+    """Altair asks for it when it is imported; huggingface_hub would make a folder called "~"."""
+    own = ("HOME", "HF_HOME", "HF_ASSETS_CACHE", "XDG_CACHE_HOME")
+    known = {name: value for name, value in os.environ.items() if name not in own}
+    done = python(NOBODY, env={**known, "PYTHONPATH": str(root)}, cwd=tmp_path, check=True)
+    assert done.stdout.split() == ["/nonexistent", "/nonexistent/.cache/huggingface/assets"]
+
+
+@pytest.mark.slow
+def test_without_pytorch_an_error_says_how_to_install_it():
+    said = python(
+        "import sys; sys.modules['torch'] = None\n"
+        "import fslbench_data as fb\n"
+        "from benchmark_spec.errors import MissingPackageError\n"
+        "def module(): import fslbench_data.torch\n"
+        "def adapter(): fb.easyfsl(object())\n"
+        "def run(): fb.evaluate(abs, features='pixels', device='cpu')\n"
+        "for call in (module, adapter, run):\n"
+        "    try: call()\n"
+        "    except MissingPackageError as error: print(error)\n",
+        check=True,
+    ).stdout
+    assert said.count("the package 'torch' is not installed") == 3
+    assert said.count(install_line("torch")) == 3
+
+
+@pytest.mark.slow
+def test_a_method_on_arrays_imports_neither_pytorch_nor_scikit_learn():
+    imported = python(
+        "import sys, numpy as np, fslbench_data as fb\n"
+        "class Constant:\n"
+        "    def fit(self, x, y): ...\n"
+        "    def predict(self, x): return np.zeros(len(x), int)\n"
+        "where = {'datasets': 'digits', 'features': 'pixels', 'task_sets': 'open-5w5s5q'}\n"
+        "fb.evaluate(fb.sklearn(Constant()), **where)\n"
+        "print(*({'torch', 'sklearn', 'easyfsl'} & set(sys.modules)))\n",
+        check=True,
+    ).stdout.split()
+    assert imported == []
+
+
+READ = """
+import sys
+from fslbench_data.entry import fslbench
+sys.argv = ["fslbench", "validate", "examples/my_results.parquet"]
+try:
+    fslbench()
+finally:
+    assert "pyarrow" in sys.modules and "pandas" not in sys.modules
+"""
+
+
+@pytest.mark.slow
+def test_a_file_is_read_without_pandas(root):
+    python(READ, cwd=root, env={**os.environ, "PYTHONPATH": str(root)}, check=True)

@@ -1,19 +1,24 @@
-"""Tasks as tensors, tasks drawn for loaders of PyTorch, and logs of tasks of other packages."""
-
-from __future__ import annotations
+"""Tasks as tensors, drawn for loaders of PyTorch, logs of tasks, and methods run on tensors."""
 
 import json
 import pickle
 import random
+import subprocess
+import sys
+import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from commands import printed
 from tiny_features import build_pictures
 
 import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
+    CountError,
+    FSLBenchWarning,
     MethodFailedError,
     OutputError,
     PredictionError,
@@ -37,7 +42,7 @@ def tasks(embedded):
     return TaskDataset(embedded, *DIGITS, features="pixels")
 
 
-def nearest(batch):
+def nearest_of(batch):
     return torch.cdist(batch.query, batch.support.mean(dim=2)).argmin(dim=-1)
 
 
@@ -46,9 +51,6 @@ def _equal(one, other):
         torch.equal(getattr(one, name), getattr(other, name))
         for name in ("support", "query", "query_label")
     )
-
-
-# ---- features ------------------------------------------------------------------------------------
 
 
 def test_an_item_is_a_task(tasks, embedded):
@@ -83,7 +85,7 @@ def test_features_are_not_sent_to_workers(embedded):
 def test_batches_are_recorded_in_any_order(tasks):
     recorder, right = fb.Recorder("it", backbone="pixels"), 0
     for batch in DataLoader(tasks, batch_size=8, shuffle=True, collate_fn=collate):
-        right += batch.to("cpu").record(recorder, nearest(batch))
+        right += batch.to("cpu").record(recorder, nearest_of(batch))
     table = recorder.submission().table
     assert table.column("task_id").to_pylist() == [*range(31)]
     assert right == sum(table.column("n_correct").to_pylist())
@@ -92,12 +94,12 @@ def test_batches_are_recorded_in_any_order(tasks):
 def test_what_cannot_be_recorded(tasks):
     batch, recorder = collate([tasks[0], tasks[1]]), fb.Recorder("it")
     with pytest.raises(PredictionError, match=r"for 1 tasks(.|\n)*begins with task 0"):
-        batch.record(recorder, nearest(tasks[0]))
+        batch.record(recorder, nearest_of(tasks[0]))
     with pytest.raises(PredictionError, match="float32"):
         batch.record(recorder, torch.cdist(batch.query, batch.support.mean(dim=2)))
     with pytest.raises(PredictionError, match="predictions hold 5"):
         batch.record(recorder, torch.full((2, 25), 5))
-    batch.record(recorder, nearest(batch).numpy())  # an array will do
+    batch.record(recorder, nearest_of(batch).numpy())  # an array will do
 
 
 def test_one_batch_has_one_protocol(tasks, embedded):
@@ -113,9 +115,6 @@ def test_either_features_or_pictures_are_given(embedded):
             TaskDataset(embedded, *DIGITS, **options)
 
 
-# ---- pictures ------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def birds(tmp_path_factory):
     """A release of 4 classes with 6 pictures each, of several sizes, and where they lie."""
@@ -126,11 +125,9 @@ def birds(tmp_path_factory):
 
 
 def small(picture):
-    """A tensor (3, 4, 4) of a picture."""
     assert picture.mode == "RGB"
     assert not getattr(picture, "filename", "")
-    pixels = np.asarray(picture.resize((4, 4)), np.float32)
-    return torch.from_numpy(pixels).permute(2, 0, 1)
+    return torch.from_numpy(np.asarray(picture.resize((4, 4)), np.float32)).permute(2, 0, 1)
 
 
 def test_pictures_become_tensors(birds):
@@ -205,9 +202,6 @@ def by_means(support, of, query):
     return torch.cdist(query, means).argmin(dim=1)
 
 
-# ---- a sampler -----------------------------------------------------------------------------------
-
-
 def test_tasks_follow_from_their_seed_and_are_kept():
     sampler = fb.TaskSampler(Embeddings(), 5, 2, 3, 40, seed=1)
     first, second = list(sampler), list(sampler)
@@ -276,9 +270,6 @@ def test_what_cannot_be_drawn(arguments, error, what):
         fb.TaskSampler(*arguments)
 
 
-# ---- a log ---------------------------------------------------------------------------------------
-
-
 class Batches:
     """A batch sampler of somebody's own, which knows no classes and interleaves them."""
 
@@ -288,13 +279,11 @@ class Batches:
     def __iter__(self):
         rng = np.random.default_rng(0)
         for _ in range(len(self)):
-            classes = rng.permutation(12)[:5]
-            images = np.stack([20 * c + rng.permutation(20)[:5] for c in classes])
+            images = np.stack([20 * c + rng.permutation(20)[:5] for c in rng.permutation(12)[:5]])
             yield images.T.ravel().tolist()  # an image of each class, then another
 
 
 def _check(log, tmp_path, rows=150):
-    """The log is read as rows and from each kind of file, with the same intervals."""
     assert len(log.rows) == rows
     assert log.class_sizes == dict.fromkeys(range(12), 20)
     sizes = tmp_path / "sizes.json"
@@ -352,9 +341,6 @@ def test_what_is_refused(tmp_path):
         log.write(tmp_path / "log.txt")
 
 
-# ---- other packages ------------------------------------------------------------------------------
-
-
 def test_easyfsl(tmp_path, monkeypatch):
     samplers = pytest.importorskip("easyfsl.samplers", reason="needs easyfsl, of the extra `test`")
     monkeypatch.setattr("torch.utils.data.Sampler.__init__", lambda self, data_source=None: None)
@@ -368,3 +354,204 @@ def test_easyfsl(tmp_path, monkeypatch):
         log.record("m", (by_means(support, of, query) == answer).sum())
     assert np.shape(log.rows[0]["support_ids"]) == (5, 2)
     _check(log, tmp_path)
+
+
+WHERE = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
+FIVE_SHOTS = WHERE | {"task_sets": "open-5w5s5q"}
+
+
+def nearest(support, query, rng):
+    """Positions of one task, (K, S, D) and (K·Q, D), or of B of them."""
+    return torch.cdist(query, support.mean(dim=-2)).argmin(dim=-1)
+
+
+def _digest(method, **options):
+    return content_digest(fb.evaluate(method, **{"name": "it"} | WHERE | options).table)
+
+
+@pytest.mark.parametrize("device", ["cpu", *["cuda"] * torch.cuda.is_available()])
+def test_one_task_or_many(device):
+    shapes = set()
+
+    def look(support, query, rng):
+        shapes.add((tuple(support.shape), tuple(query.shape)))
+        assert support.dtype == query.dtype == torch.float32
+        assert support.device.type == query.device.type == device
+        return nearest(support, query, rng)
+
+    alone = _digest(look, device=device)
+    assert shapes == {((5, 1, 64), (5, 64))}
+    assert _digest(look, device=device, batch=50) == alone
+    assert {support[0] for support, _ in shapes if len(support) == 4} == {50, 26}
+
+    def of_arrays(support, query, rng):
+        return nearest(torch.from_numpy(support), torch.from_numpy(query), rng)
+
+    assert _digest(of_arrays) == alone
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        torch.zeros(5, dtype=torch.bfloat16),
+        torch.zeros(5, dtype=int, device="meta"),
+        [torch.zeros((), requires_grad=True)] * 5,
+    ],
+)
+def test_tensors_that_are_no_answer(answer, embedded):
+    with pytest.raises(PredictionError) as caught:
+        _digest(lambda s, q, r: answer)
+    assert caught.value.where == "it on digits/open-5w1s1q, task 0"
+    with pytest.raises(CountError, match="where: it on digits/open-5w1s1q"):
+        fb.Recorder("it").add_counts(embedded.task_set("digits", "open-5w1s1q"), answer)
+
+
+class Network(torch.nn.Module):
+    """One whose answers are all the first class unless it is in evaluation mode."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, support, query, rng=None):
+        found = nearest(support, query, rng)
+        return found * 0 if self.training else found
+
+
+class Holder:
+    """A method that holds networks, anywhere that can be seen."""
+
+    def __init__(self, kept):
+        self.kept = kept
+
+    def __call__(self, support, query, rng):
+        kept = self.kept.values() if isinstance(self.kept, dict) else self.kept
+        return next(iter(kept if not isinstance(kept, Network) else [kept]))(support, query)
+
+
+HOLDERS = {
+    "itself": lambda network: network,
+    "held": Holder,
+    "in a list": lambda network: Holder([network]),
+    "in a mapping": lambda network: Holder({"a": network}),
+    "a bound method": lambda network: Holder(network).__call__,
+    "a partial": lambda network: partial(lambda held, *given: held(*given), network),
+}
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_networks_left_in_training_mode(kind):
+    network = Network()
+    with pytest.warns(FSLBenchWarning, match="it: Network was left in training mode") as said:
+        found = _digest(HOLDERS[kind](network), device="cpu")
+    (told,) = (one for one in said if one.category is FSLBenchWarning)  # not of what is collected
+    assert "\n" not in str(told.message)
+    assert not network.training
+    assert found == _digest(nearest, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _digest(HOLDERS[kind](network), device="cpu", max_tasks=1)
+
+
+def test_settings_that_are_wrong(tmp_path):
+    journal = {"name": "it", "max_tasks": 1, "journal": tmp_path / "j", **WHERE}
+    fb.evaluate(nearest, device="cpu", **journal)
+    with pytest.raises(OutputError, match="device: 'cpu', now 'cpu:0'"):
+        fb.evaluate(nearest, device=torch.device("cpu", 0), **journal)
+    wrong = (
+        ({"features": "pixels", "device": "abacus"}, "opens no device 'abacus'"),
+        ({"features": "pixels", "device": 1.5}, "opens no device"),
+        ({"features": "pixels", "device": "cuda:99"}, "opens no device 'cuda:99'"),
+        ({"features": "pixels", "transform": abs}, "features need no transform"),
+        ({"images": tmp_path, "device": "cpu"}, "which a transform makes of them"),
+    )
+    for options, said in wrong:
+        with pytest.raises(SpecError, match=said):
+            fb.evaluate(nearest, **options)
+
+
+def test_the_command(tmp_path, monkeypatch):
+    (tmp_path / "tensor_method.py").write_text(
+        "def nearest(support, query, rng):\n"
+        "    return (query[:, None] - support.mean(dim=1)).norm(dim=2).argmin(dim=1)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    options = "--features pixels --dataset digits --task-set open-5w1s1q --device cpu -o x.parquet"
+    printed("evaluate", "tensor_method.py:nearest", *options.split())
+    written = fb.Submission.read(tmp_path / "x.parquet")
+    assert content_digest(written.table) == _digest(nearest, name="nearest", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def methods():
+    return pytest.importorskip("easyfsl.methods", reason="needs easyfsl")
+
+
+def test_easyfsls_prototypical_networks(methods):
+    networks = fb.easyfsl(methods.PrototypicalNetworks())
+    expected = _digest(nearest, device="cpu", **FIVE_SHOTS)
+    assert _digest(networks, **FIVE_SHOTS) == expected
+    assert _digest(networks, device="cpu", **FIVE_SHOTS) == expected
+
+
+def test_easyfsls_backbone_in_training_mode(methods):
+    backbone = torch.nn.Linear(64, 8)
+    with pytest.warns(FSLBenchWarning, match="PrototypicalNetworks was left in training mode"):
+        fb.easyfsl(methods.PrototypicalNetworks(backbone))
+    assert not backbone.training
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fb.easyfsl(methods.PrototypicalNetworks(backbone).eval())
+        fb.easyfsl(methods.PrototypicalNetworks())  # without a network
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("SimpleShot", {}),
+        ("BDCSPN", {}),
+        ("Finetune", {"fine_tuning_steps": 20}),
+        ("PTMAP", {"fine_tuning_steps": 2}),
+    ],
+)
+def test_easyfsls_methods_answer_each_task_by_itself(name, settings, methods):
+    kind, options = getattr(methods, name), {"name": "it", "device": "cpu", **FIVE_SHOTS}
+    adapted = fb.easyfsl(kind(**settings))
+    submission = fb.evaluate(adapted, max_tasks=2, **options)
+    assert submission.methods["it"].transductive == kind.is_transductive()
+    again = fb.evaluate(adapted, max_tasks=1, **options)
+    assert again.table == submission.table.slice(0, 1)  # nothing is left of the tasks before
+    assert np.mean(submission.table.column("n_correct").to_numpy()) > 18  # of 25
+
+
+def test_easyfsls_random_numbers_come_from_the_task(methods):
+    class Noisy(torch.nn.Module):
+        def forward(self, features):
+            return features + 20 * torch.randn_like(features)
+
+    noisy = fb.easyfsl(methods.SimpleShot(Noisy()))
+    before = torch.random.get_rng_state()
+    first = _digest(noisy, **FIVE_SHOTS)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert first == _digest(noisy, **FIVE_SHOTS)
+    assert first != _digest(noisy, seed=1, **FIVE_SHOTS)
+
+
+def test_what_easyfsl_cannot_answer(methods, root):
+    for wrong, said in ((methods.SimpleShot, "is a class"), ({}, "dict has no process_support_se")):
+        with pytest.raises(SpecError, match=said):
+            fb.easyfsl(wrong)
+    with pytest.raises(MethodFailedError, match=r"support of \(2, 5, 5, 64\)"):
+        _digest(fb.easyfsl(methods.SimpleShot()), batch=2, **FIVE_SHOTS)
+    with pytest.raises(SpecError, match="support of files"):
+        fb.easyfsl(methods.SimpleShot())([[root]], [root], np.random.default_rng(0))
+
+
+@pytest.mark.slow
+def test_the_example_of_all_three(methods, root, tmp_path):
+    path = tmp_path / "x.parquet"
+    script = root / "examples/outside_methods.py"
+    subprocess.run([sys.executable, script, path], check=True, cwd=tmp_path)
+    report = fb.score(path)
+    assert len(report.scores) == 6
+    assert not report.signature.unbound

@@ -280,6 +280,13 @@ value = 3
 """
 
 
+SWEEP = {
+    "dataset": "digits", "method": "pixels/NCC", "way": 5, "shot": 5, "seeds": 20, "level": 0.95,
+    "rows": [
+        {"query": q, "tasks": 60.0 - q, "observed": 3.0 + 0.1 * q, "model": 3.1} for q in (1, 2, 3)
+    ],
+}  # fmt: skip
+
 SPEC = """
 name = "small"
 version = "{version}"

@@ -9,9 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -32,12 +30,8 @@ from benchmark_spec.errors import (
 from builders.release.results import with_right_queries
 from fslbench_data.release.pictures import MARK, mark_of, picture_name
 
-Array = np.ndarray[Any, Any]
-
 
 def ncc(support, query, rng):
-    """Nearest class centroid by cosine."""
-
     def unit(x):
         x = x.astype(np.float64)
         return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
@@ -61,9 +55,6 @@ class Counted:
 
 ALL = {"features": "pixels", "datasets": "digits", "task_sets": "open-5w5s5q"}
 BY_COMMAND = ["--features", "pixels", "--task-set", "open-5w5s5q", "-o", "x.parquet"]
-
-
-Journaled = Callable[..., fb.Submission]
 
 
 @pytest.fixture
@@ -277,7 +268,6 @@ def test_killed_at_three_random_moments(tmp_path):
 
 
 def _release(folder, dataset, task_set, classes, paths):
-    """A release of one data set, of so many classes of as many images each."""
     from benchmark_spec.protocol import TaskSetName
     from builders.release.writer import ReleaseWriter
     from builders.sampling import draw_task_set
@@ -513,11 +503,6 @@ def test_a_method_that_changes_the_folder_is_written_where_it_was_asked_for(tmp_
     assert table.column("run").unique().to_pylist() == ["b"]
 
 
-# ---- whose line failed ---------------------------------------------------------------------------
-
-HERE = str(Path(__file__))
-
-
 def _of_the_user(support, query, rng):
     raise ValueError("no")
 
@@ -543,12 +528,9 @@ def _raised_by(method):
 def test_a_failure_names_the_line_of_the_user_and_the_library_s(method, of, offset, library):
     where, _, further = _raised_by(method).partition("; raised at ")
     line = inspect.getsourcelines(of)[1] + offset
-    assert where == f"x on digits/open-5w5s5q, task 0; {HERE}:{line}, in {of.__name__}"
+    assert where == f"x on digits/open-5w5s5q, task 0; {Path(__file__)}:{line}, in {of.__name__}"
     assert library in further
     assert bool(library) == bool(further)
-
-
-# ---- training runs of one method, each evaluated by itself ---------------------------------------
 
 
 @pytest.mark.parametrize(("said", "kept"), [(False, False), (True, True), ("resnet", None)])
@@ -638,8 +620,7 @@ def test_what_is_no_estimator():
 
 
 @pytest.mark.parametrize(
-    ("module", "name"),
-    [("cluster", "KMeans"), ("linear_model", "Ridge"), ("svm", "OneClassSVM")],
+    ("module", "name"), [("cluster", "KMeans"), ("linear_model", "Ridge"), ("svm", "OneClassSVM")]
 )
 def test_estimators_that_are_no_classifiers(module, name):
     """Their answers are numbers, too, and would be scored as classes."""

@@ -1,5 +1,7 @@
 """Runs that stop when they are conclusive, and what reports then say."""
 
+from unittest.mock import DEFAULT, Mock
+
 import numpy as np
 import pytest
 from commands import invoke
@@ -70,22 +72,13 @@ def test_a_run_that_is_never_conclusive_answers_all(embedded):
 
 
 def test_resumed_it_stops_at_the_same_task(embedded, tmp_path):
-    calls = 0
-
-    def fails(support, query, rng):
-        nonlocal calls
-        calls += 1
-        if calls == 6:
-            raise RuntimeError("power")
-        return guess(support, query, rng)
-
+    fails = Mock(wraps=guess, side_effect=[*[DEFAULT] * 5, RuntimeError("power"), *[DEFAULT] * 99])
     common = {"name": "guess", "stop_when_conclusive": "pixels/LR", **ONE_SHOT}
     common["journal"] = tmp_path / "j"
     with pytest.raises(Exception, match="power"):
         evaluate(fails, embedded, **common)
     resumed = evaluate(fails, embedded, **common)
-    whole = evaluate(guess, embedded, **{**common, "journal": None})
-    assert resumed.table == whole.table
+    assert resumed.table == evaluate(guess, embedded, **{**common, "journal": None}).table
     with pytest.raises(Exception, match="another run"):
         evaluate(fails, embedded, **{**common, "stop_level": 0.9})
 
@@ -94,10 +87,8 @@ def test_a_report_has_the_sequence_against_the_rival(stopped, tmp_path):
     path = tmp_path / "guess.parquet"
     stopped.write(path)
     assert Submission.read(path).bindings == stopped.bindings
-    beside = score(path).sets[0].scores[0].stopped
-    assert beside.sequence.high < 0
-    alone = score(stopped, references=False).sets[0].scores[0].stopped
-    assert alone.sequence is None
+    assert score(path).sets[0].scores[0].stopped.sequence.high < 0
+    assert score(stopped, references=False).sets[0].scores[0].stopped.sequence is None
 
 
 def test_rivals_that_cannot_be_one(embedded):
@@ -121,22 +112,17 @@ def test_it_goes_no_further_than_its_rival(embedded):
 
 
 def test_sets_along_which_classes_drift_are_refused(embedded, tmp_path):
-    calls = []
+    method = Mock(wraps=guess)
     common = {
         "name": "x",
         "features": "efficientnet_lite0-pca128",
         "datasets": "groceries",
         "stop_when_conclusive": "efficientnet_lite0-pca128/NCC",
     }
-
-    def method(support, query, rng):
-        calls.append(1)
-        return guess(support, query, rng)
-
     with pytest.raises(DriftError, match="classes drift along groceries/open-5w1s1q") as caught:
         evaluate(method, embedded, task_sets=["open-5w5s5q", "open-5w1s1q"], **common)
     assert "groceries/balanced-5w1s1q" in str(caught.value.fix)
-    assert not calls  # before anything is run
+    assert not method.called  # before anything is run
     assert evaluate(method, embedded, task_sets="balanced-5w1s1q", **common).bindings
     # the same of a rule that a file declares, wherever it is read
     del common["stop_when_conclusive"]

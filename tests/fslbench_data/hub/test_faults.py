@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +28,6 @@ MODERN = int(huggingface_hub.__version__.split(".")[0]) >= 2
 REPO, TAG = "org/faulty", "v1.0.0"
 SET = ("cats", "open-2w1s2q")
 TABLE = "tasks/open-2w1s2q/cats.parquet"
-OTHER = "tasks/open-2w1s2q/dogs.parquet"
 GET_TABLE = r"/cdn/.*/resolve/.*open-2w1s2q.*cats\.parquet|/resolve/.*open-2w1s2q/cats\.parquet"
 MANIFEST = r"/resolve/.*release\.json"
 
@@ -44,7 +42,6 @@ class World:
     folder: Path
 
     def load(self, revision=TAG):
-        """Load a table, and hold it against the truth."""
         forget()
         release = load_release(f"{REPO}@{revision}")
         assert release.task_table(release.task_set_info(*SET)).equals(
@@ -83,7 +80,6 @@ except FSLBenchError as error:
     print(type(error).__name__ + ": " + error.what)
 """
 
-Act = Callable[[World], None]
 FAULTS = []
 """What the fault is, the doing, and the outcome as a regular expression."""
 
@@ -171,7 +167,7 @@ def _(w):
 @fault("another table's ETag, that table being in the cache", "loaded")
 def _(w):
     w.load_other()
-    (other,) = [t.sha256 for t in w.toy.manifest.tables if t.path == OTHER]
+    (other,) = [t.sha256 for t in w.toy.manifest.tables if t.path == TABLE.replace("cats", "dogs")]
     w.fault(GET_TABLE, "wrong_etag", times=None, etag=other)
     w.load()
     w.load_other()
@@ -304,18 +300,7 @@ def _damage(w):
     path.resolve().write_bytes(content)
 
 
-def _outcome(act, world):
-    try:
-        act(world)
-    except FSLBenchError as error:
-        return f"{type(error).__name__}: {error.what}"
-    except Said as said:
-        return str(said)
-    return "loaded"
-
-
 def _cached_is_right(world, cache):
-    """Whether every table in a cache is that of the release."""
     truth = {t.path: t.sha256 for t in world.toy.manifest.tables}
     return all(
         sha256_of(path) == truth[path.relative_to(snapshot).as_posix()]
@@ -343,11 +328,18 @@ def test_every_fault_ends_well(
     hub.create_repo(REPO, files=Path(toy.files.where))
     hub.tag(REPO, TAG)
     world = World(hub, toy, quick_retries, tmp_path)
-    found = _outcome(act, world)
+    try:
+        act(world)
+        found = "loaded"
+    except FSLBenchError as error:
+        found = f"{type(error).__name__}: {error.what}"
+    except Said as said:
+        found = str(said)
     assert re.fullmatch(outcome, found), found
     assert "hf_" not in found
     if MODERN:
-        assert _rows(root)[name] == _cell(re.sub(r"\b[0-9a-f]{40}\b", "…", found))
+        kind, colon, what = re.sub(r"\b[0-9a-f]{40}\b", "…", found).partition(": ")
+        assert _rows(root)[name] == (f"`{kind}`: {what}" if colon else "the right data")
     # whatever happened: the same cache, without the fault, gives the right data
     hub.faults.clear()
     hub.repo(REPO).private = hub.repo(REPO).gated = False
@@ -361,12 +353,5 @@ def test_the_table_in_the_docs_has_every_fault(root):
 
 
 def _rows(root):
-    """The table of the page: how each fault ends."""
     page = (root / "studies/reliability/hub_faults.md").read_text()
     return dict(re.findall(r"^\| (?!fault|---)(.+?) \| (.+?) \|$", page, re.MULTILINE))
-
-
-def _cell(end):
-    """An outcome as the page writes it: an error's kind and first line."""
-    kind, colon, what = end.partition(": ")
-    return f"`{kind}`: {what}" if colon else "the right data"

@@ -3,6 +3,7 @@
 import errno
 from importlib import import_module
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from huggingface_hub import errors
@@ -146,9 +147,5 @@ def test_a_cache_that_cannot_be_read_is_no_error(memory, monkeypatch):
     """As root reads everything, the system's refusal is played."""
     memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
     assert memory.tags() == ["v1.0.0"]
-
-    def refused(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "glob", refused)
+    monkeypatch.setattr(Path, "glob", Mock(side_effect=PermissionError(13, "Permission denied")))
     assert memory.tags() == []

@@ -36,7 +36,6 @@ def pictures(tmp_path_factory):
 
 
 def _check_picture(rows):
-    """The eighth picture of the release is one, and its class has a name."""
     from PIL import Image
 
     assert isinstance(rows[7]["image"], Image.Image)
@@ -72,7 +71,6 @@ def test_pictures_are_published_and_loaded_with_xet_and_without(
 
 @pytest.fixture
 def broken(hub, toy, monkeypatch):
-    """A Hub with the toy release, whose xet storage refuses."""
     use_xet(hub, monkeypatch)
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")

@@ -3,8 +3,6 @@
 import csv
 import io
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from git_checkout import Checkout, needs_git
@@ -23,31 +21,16 @@ from fslbench_data.leaderboard.tables import (
     leaderboard_tables,
 )
 
-Pair, Put = tuple[str, str, Path], Callable[..., None]
 LATER, EARLIER = "2026-06-01T00:00:00Z", "2001-01-01T00:00:00Z"
-
-
-def _copies(folder, submission, many):
-    """Files that say the same with other metadata, in another folder, by name."""
-    draft = Repository(folder)
-    (method,) = submission.methods
-    return sorted(
-        draft.add(
-            replace(
-                submission,
-                methods={method: replace(submission.methods[method], description=f"no. {i}")},
-            )
-        )
-        for i in range(many)
-    )
 
 
 @pytest.fixture
 def pair(tmp_path, newer):
     """Names of a copy and of the honest file, the copy's being the smaller; where they lie."""
-    copy, *_, honest = _copies(tmp_path / "made", answers(newer, {KEY: random_counts(newer)}), 3)
-    assert copy < honest
-    return copy, honest, tmp_path / "made"
+    draft, made = Repository(tmp_path / "made"), answers(newer, {KEY: random_counts(newer)})
+    about = [replace(made.methods["mine"], description=f"no. {i}") for i in range(3)]
+    copy, _, honest = sorted(draft.add(replace(made, methods={"mine": own})) for own in about)
+    return copy, honest, draft.folder
 
 
 @pytest.fixture

@@ -36,8 +36,7 @@ def ranking(repository, newer):
 def test_it_opens_on_the_table_and_then_says_which_could_be_best(ranking):
     """The sentences name exactly those whom the leaderboard's own test leaves."""
     page = leaderboard_page(ranking)
-    open_suite = next(s for s in suites_of(ranking.boards[0]) if s.suite == "open")
-    cats, dogs = sentences(open_suite)
+    cats, dogs = sentences(next(s for s in suites_of(ranking.boards[0]) if s.suite == "open"))
     standing = next(s for s in ranking.boards[0].sets if str(s.scored) == KEY)
     possible = {row.method for row in standing.rows() if row.intervals["open"].could_be_best}
     assert "worst" not in possible

@@ -15,13 +15,7 @@ from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.leaderboard import leaderboard, unique_labels
 from fslbench_data.leaderboard.review import review, review_text
-from fslbench_data.leaderboard.standing import (
-    REFERENCE,
-    Entry,
-    Result,
-    duplicates,
-    ranked,
-)
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, duplicates, ranked
 from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
 from fslbench_data.submission.merging import renamed
 from fslbench_data.tasks import TaskSetInfo
@@ -41,8 +35,7 @@ def _entry(label, counts, *, runs=1, stopped=None):
 
 
 def _standing(entries, kind="open", level=0.95):
-    designs = {"class-aware": DESIGN} if kind == "open" else {}
-    return ranked(INFO, kind, entries, level, designs)
+    return ranked(INFO, kind, entries, level, {"class-aware": DESIGN} if kind == "open" else {})
 
 
 def _ranks(found):
@@ -118,8 +111,7 @@ def test_identical_and_constant_differences():
     assert behind.intervals["class-aware"].difference.halfwidth is None
     _, one = _standing([_entry("a", base[:1]), _entry("b", base[:1])]).rows()
     assert (one.difference.mean, one.difference.halfwidth) == (0, 0)
-    few = _standing([_entry("a", [15, 16, 17]), _entry("b", [14, 15, 16])])
-    _, last = few.rows()
+    _, last = _standing([_entry("a", [15, 16, 17]), _entry("b", [14, 15, 16])]).rows()
     assert last.first.could_be_best
     assert (last.difference.constant, last.difference.halfwidth) == (True, None)
 
@@ -194,8 +186,7 @@ def test_different_numbers_of_runs_are_compared_exactly(counts):
     assert rows["r7"].difference.mean == pytest.approx(-100 / (7 * UNIT))
     assert rows["r7"].difference.constant
     # one hundred different numbers of runs: no common multiple of all is ever needed
-    many = [_entry(f"r{k}", counts[k % 9] * k, runs=k) for k in range(1, 101)]
-    found = _standing(many)
+    found = _standing([_entry(f"r{k}", counts[k % 9] * k, runs=k) for k in range(1, 101)])
     means = [row.accuracy.mean for row in found.rows()]
     assert means == sorted(means, reverse=True)
     expected = 100 * counts.sum(axis=1) / (T * UNIT)
@@ -244,9 +235,6 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(counts, monkeypatch):
     assert _with_class_aware_intervals(_standing(entries)) == {"a", "p20", "p34"}
 
 
-# ---- names that several have, and names that imitate others --------------------------------------
-
-
 A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
 
 
@@ -255,11 +243,7 @@ A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
     [
         ([("P", A), ("P", B)], [], ["P (1a2b3c4d)", "P (99887766)"]),
         # as many digits as tell them apart
-        (
-            [("P", A), ("P", C), ("P", B)],
-            [],
-            [f"P ({A[:16]})", f"P ({C[:16]})", "P (99887766)"],
-        ),
+        ([("P", A), ("P", C), ("P", B)], [], [f"P ({A[:16]})", f"P ({C[:16]})", "P (99887766)"]),
         # other case, a ligature, letters of full width; a reference keeps its name
         (
             [("Proﬁt", A), ("profit", B), ("ＮＣＣ", C)],
@@ -279,11 +263,11 @@ def test_names_that_are_shared_get_digits(methods, taken, labels):
     assert unique_labels(methods, taken) == labels
 
 
-CYRILLIC = "\u0440\u0456\u0445\u0435ls/NCC"
-OTHERS = ["PIXELS/ncc", "pixels / NCC", "pixels_NCC", "pixelsNCC", "(pixels/NCC)"]
-
-
-@pytest.mark.parametrize("name", [CYRILLIC, *OTHERS])
+@pytest.mark.parametrize(
+    "name",
+    ["\u0440\u0456\u0445\u0435ls/NCC", "PIXELS/ncc", "pixels / NCC", "pixels_NCC", "pixelsNCC",
+     "(pixels/NCC)"],
+)  # fmt: skip
 def test_names_that_imitate_a_reference(name):
     assert unique_labels([(name, A)], ["pixels/NCC"]) == [f"{name} (1a2b3c4d)"]
 
@@ -308,9 +292,6 @@ def test_thousands_of_one_name_and_of_imitations():
     many = [("P", f"{i:064x}") for i in range(2_000)]  # alike in all but the last digits
     taken = [f"P ({A[:n]})" for n in (8, 16, 32, 64)]
     assert len({*unique_labels([*many, ("P", A)], taken)}) == 2_001
-
-
-# ---- results that two methods have ---------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -344,8 +325,7 @@ def test_what_is_the_same_by_itself_is_not_told():
     ((one, other),) = duplicates([sent([UNIT] * (T - 5) + [UNIT - 1] * 5, x) for x in "ab"])
     assert (one.label, other.label) == ("a", "b")
     half = [12] * T
-    apart = [sent(counts, "x") for counts in (half, [*half[1:], 13], half[1:])]
-    assert duplicates(apart) == ()
+    assert duplicates([sent(counts, "x") for counts in (half, [*half[1:], 13], half[1:])]) == ()
     references = [sent(half, label, REFERENCE) for label in ("NCC", "MatchingNet")]
     assert duplicates(references) == ()
     ((*group,),) = duplicates([*references, sent(half, "mine", "f" * 64)])

@@ -14,8 +14,6 @@ from benchmark_spec.errors import HubAccessError, HubNotFoundError, ResultsError
 from fslbench_data.leaderboard import review as module
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.review import prepare, propose, review, review_text
-from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
 
 
 @pytest.fixture
@@ -56,7 +54,7 @@ def test_the_base_counts_as_it_stands(repository, proposal, newer):
     there = repository.add(answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs"))
     again = answers(newer, {KEY: random_counts(newer, seed=1)}, "theirs")
     order = np.arange(again.table.num_rows)[::-1]
-    copy = proposal.add(Submission(again.table.take(order), again.methods, again.bindings))
+    copy = proposal.add(fb.Submission(again.table.take(order), again.methods, again.bindings))
     found = review(proposal.files, [copy], repository.files, [newer])
     assert [each.where for each in found.rejected] == [there]
     assert found.boards == ()
@@ -80,17 +78,11 @@ def test_at_most_a_comment(repository, proposal, newer, monkeypatch):
     assert "The rest is left out here" in cut
 
 
-# ---- proposing results ---------------------------------------------------------------------------
-
-
-BOARD = b'title = "Toys"\nreleases = ["org/toy@v1.0.0"]\n'
-
-
 @pytest.fixture
 def results(hub, toy):
     hub.create_repo("org/toy", files=Path(toy.files.where))
     hub.tag("org/toy", "v1.0.0")
-    hub.create_repo("org/results", files={"leaderboard.toml": BOARD})
+    hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["org/toy@v1.0.0"]'})
     return hub
 
 
@@ -101,7 +93,7 @@ def answered(toy, tmp_path):
     backwards = {key: values[::-1] for key, values in counts.items()}
     mine = recorded_sets(toy, counts, description="Ours.")
     path = tmp_path / "answers.parquet"
-    merge([mine, recorded_sets(toy, backwards, "other")]).write(path)
+    fb.merge([mine, recorded_sets(toy, backwards, "other")]).write(path)
     return path
 
 
@@ -125,22 +117,20 @@ def test_a_submission_becomes_a_pull_request_named_by_its_content(results, answe
     assert "mine, other, valid for toy@1.0.0" in said.stderr
     path, copy = _proposed(results, answered.parent)
     assert path not in results.files("org/results")
-    found = Submission.read(copy)
-    original = Submission.read(answered)
+    found = fb.Submission.read(copy)
+    original = fb.Submission.read(answered)
     assert found.table.equals(original.table)
     assert found.bindings == original.bindings
     assert found.methods == original.methods
-    again = _submit(answered)
-    assert again.stdout == said.stdout  # the same pull request, no second one
+    assert _submit(answered).stdout == said.stdout  # the same pull request, no second one
     results.merge("org/results", 1)
-    accepted = _submit(answered)
-    assert f"has these results already, as {path}" in accepted.stdout
+    assert f"has these results already, as {path}" in _submit(answered).stdout
 
 
 def test_a_strangers_pull_request_with_the_same_results_is_not_ours(results, answered):
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    proposal = prepare(Submission.read(answered), "org/results")
+    proposal = prepare(fb.Submission.read(answered), "org/results")
     files = {proposal.path: proposal.content, "leaderboard.toml": b"releases = []"}
     HfApi(token=results.token("mallory")).create_commit(
         "org/results",
@@ -149,8 +139,7 @@ def test_a_strangers_pull_request_with_the_same_results_is_not_ours(results, ans
         repo_type="dataset",
         create_pr=True,
     )
-    said = _submit(answered)
-    assert said.stdout.strip().endswith("/discussions/2")
+    assert _submit(answered).stdout.strip().endswith("/discussions/2")
 
 
 def test_csv_is_sent_as_parquet(results, toy, tmp_path):
@@ -159,7 +148,7 @@ def test_csv_is_sent_as_parquet(results, toy, tmp_path):
     head = "method,dataset,task_set,task_id,n_correct,n_query,fingerprint"
     (tmp_path / "a.csv").write_text("\n".join([head, *rows]))
     assert _submit(tmp_path / "a.csv").exit_code == 0
-    found = Submission.read(_proposed(results, tmp_path)[1])
+    found = fb.Submission.read(_proposed(results, tmp_path)[1])
     assert found.table.column("n_correct").to_pylist() == [0, 1, 2, 3]
 
 
@@ -194,7 +183,7 @@ def test_nobody_is_logged_in_and_a_token_without_rights(results, answered, monke
     token = results.token("eve", read_only=True)
     monkeypatch.setenv("HF_TOKEN", token)
     with pytest.raises(HubAccessError) as caught:
-        propose(prepare(Submission.read(answered), "org/results"))
+        propose(prepare(fb.Submission.read(answered), "org/results"))
     assert token not in str(caught.value)
     said = _submit(answered)
     assert (said.exit_code, token in said.output) == (2, False)

@@ -1,12 +1,10 @@
 """Features read back: from shards, on the Hub, from raw copies, and never from a damaged one."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -20,7 +18,6 @@ from fslbench_data.release import features as feature_copies
 from fslbench_data.release.features import copies_folder, read_features
 from fslbench_data.release.release import load_release
 
-Array = np.ndarray[Any, Any]
 FEATURES = "fslbench_data.release.features"
 
 
@@ -131,9 +128,6 @@ def test_a_damaged_copy_is_made_again(sharded, damage):
 
 
 def test_where_no_copy_can_be_written(sharded, assets, monkeypatch):
-    def full(_):
-        raise OSError(28, "No space left on device")
-
     def check():
         found = sharded.features("birds", "net")
         assert np.array_equal(found, _stored(sharded, "net"))
@@ -146,7 +140,8 @@ def test_where_no_copy_can_be_written(sharded, assets, monkeypatch):
         patch.setattr(f"{FEATURES}.LEFT_FREE", 2**62)  # no room
         check()
     with monkeypatch.context() as patch:
-        patch.setattr(f"{FEATURES}.np.ascontiguousarray", full)  # a disk that fills up
+        full = Mock(side_effect=OSError(28, "No space left on device"))  # a disk that fills up
+        patch.setattr(f"{FEATURES}.np.ascontiguousarray", full)
         check()
     assert not list(copies_folder().iterdir())  # nor any temporary file
     sharded.features("birds", "net")
@@ -191,17 +186,13 @@ def test_shards_that_do_not_fit_each_other(sharded):
             read_features(shards, lambda table: folder / table.path)
 
 
-# ---- on the Hub ----------------------------------------------------------------------------------
-
-
 REPO = "org/sharded"
 
 
 @pytest.mark.parametrize("worth_a_copy", [0, 2**40])
 def test_published_in_shards_and_read_as_one(hub, sharded, worth_a_copy, monkeypatch):
     monkeypatch.setattr("fslbench_data.release.features.WORTH_A_COPY", worth_a_copy)
-    done = publish(Path(sharded.files.where), REPO)
-    assert done.compared == len(sharded.manifest.tables) + 2
+    assert publish(Path(sharded.files.where), REPO).compared == len(sharded.manifest.tables) + 2
     hub.requests.clear()
     release = load_release(f"{REPO}@v1.0.0")
     assert not [r for r in hub.seen("/cdn/|/resolve/", "GET") if "features" in r.path]

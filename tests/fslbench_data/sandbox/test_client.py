@@ -1,4 +1,4 @@
-"""Strangers' Parquet files: whatever they hold, memory and time are bounded and errors clear."""
+"""Files and SQL in processes of their own: memory and time are bounded, errors are clear."""
 
 import json
 import os
@@ -15,19 +15,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from bombs import BOMBS, few, lists, many, slow
+from commands import invoke
 from hostile_parquet import NUM_ROWS, Parquet, put, with_page
 from msgspec.structs import replace
 from processes import python
 
+from analysis_sql.queries.engine import run_query
 from benchmark_spec import errors
+from benchmark_spec.errors import QueryError
 from fslbench_data.sandbox import client
 from fslbench_data.sandbox.client import (
+    QueryProcess,
     read_untrusted,
     read_untrusted_columns,
     read_untrusted_table,
 )
 from fslbench_data.sandbox.limits import LIMITS, LOG_LIMITS, MIB
 from fslbench_data.scoring.score import interval
+from fslbench_data.scoring.sql import connect, tables
 from fslbench_data.scoring.task_log import TaskLog
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, written_metadata
 from fslbench_data.submission.model import Submission
@@ -65,7 +70,6 @@ OUTCOMES = {
     "a_histogram_too_long": (Unreadable, "cannot be read"),
 }
 
-
 HEAVY = {"a_billion_rows_said_to_be_31", "name_of_a_gigabyte", "names_that_repeat_a_megabyte"}
 HEAVY |= {"page_said_to_be_large"}
 """Those that take long to make, and pass a limit that another passes as well."""
@@ -96,9 +100,6 @@ def fresh():
 def _write(path, table=None):
     pq.write_table(few() if table is None else table, path)
     return path
-
-
-# ---- what is refused, and at which price ---------------------------------------------------------
 
 
 @on_linux
@@ -200,9 +201,6 @@ def test_each_limit(name, tmp_path):
     assert read_untrusted(path).table.num_rows == 62
 
 
-# ---- good files are read as ever -----------------------------------------------------------------
-
-
 BOUND = {("mine", "digits", "open-5w5s5q"): Binding("0" * 64, 31)}
 TABLES = {
     "plain": few(),
@@ -239,9 +237,6 @@ def test_both_readers_agree(options, tmp_path):
         assert ours.table.to_pydict() == theirs.table.to_pydict(), name
         about = [(x.methods, x.bindings, x.package_version, x.source) for x in (ours, theirs)]
         assert about[0] == about[1], name
-
-
-# ---- paths ---------------------------------------------------------------------------------------
 
 
 def test_what_is_no_parquet_file(tmp_path):
@@ -362,18 +357,13 @@ def test_a_forked_process_starts_its_own(tmp_path):
 
 
 LOG = own_logs.log(tasks=7, classes=8, images=20, per_class=3)
-SIZES = {"class": list(range(8)), "n_images": [20] * 8}
 
 
 def _histogram(columns, name):
-    """A file whose statistics of a column have an entry too many, which pyarrow does not survive.
-
-    It ends the process of whoever looks at the column's chunk in the footer.
-    """
+    """A file whose statistics of a column have an entry too many, which ends who looks at it."""
     file = Parquet.of(pa.table(columns))
-    chunk = list(columns).index(name)
-    histogram = file.chunk(chunk)[16][1][2][1][1]  # of repetition levels, in SizeStatistics
-    histogram.append(0)
+    chunk = file.chunk(list(columns).index(name))
+    chunk[16][1][2][1][1].append(0)  # of repetition levels, in SizeStatistics
     return file.build()
 
 
@@ -390,7 +380,7 @@ def test_the_other_files_of_a_log_are_read_so_too(tmp_path):
     path.write_bytes(_histogram(columns, "class"))
     with pytest.raises(Unreadable, match=r"sizes\.parquet"):
         numbers_by_id(path, "class", "n_images", "sizes")
-    pq.write_table(pa.table(SIZES), path)
+    pq.write_table(pa.table(columns | {"class": range(8)}), path)
     assert numbers_by_id(path, "class", "n_images", "sizes") == {str(c): 20 for c in range(8)}
 
 
@@ -468,3 +458,182 @@ def test_sizes_of_a_billion_images(tmp_path):
         interval(own_logs.log(tasks=60), class_sizes=sizes)
     with pytest.raises(TooLarge, match="2,000,000,000 images"):  # as a release may claim
         Pool.of([10**9] * 2, dataset="cub", seed=1)
+
+
+HUGE = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
+"""Hours inside one function, which DuckDB does not interrupt."""
+
+
+@pytest.fixture(scope="module")
+def views(toy):
+    return tables(toy)
+
+
+@pytest.fixture
+def started(views):
+    opened = []
+
+    def start(seconds=60, memory="1GB", held=views):
+        opened.append(QueryProcess(seconds=seconds, memory=memory))
+        opened[-1].load(held)
+        return opened[-1]
+
+    yield start
+    for process in opened:
+        process.__exit__(None, None, None)
+
+
+def _is_alive(process):
+    return process._process._process.poll() is None
+
+
+@pytest.mark.slow
+def test_it_answers_as_this_process_does(started, embedded):
+    process = started(held=tables(embedded))
+    with connect(embedded) as connection:
+        exact = "SELECT COLUMNS(* EXCLUDE (mean, deviation)) FROM accuracies"
+        for sql in (exact, "FROM results", "FROM tasks LIMIT 0", "EXPLAIN SELECT 1"):
+            assert process.run(sql).equals(connection.sql(sql).to_arrow_table()), sql
+    with pytest.raises(QueryError, match='Did you mean "accuracies"'):
+        process.run("FROM accuracy")
+    assert process.run("SELECT 1 AS a").to_pylist() == [{"a": 1}]  # and it goes on
+    assert _is_alive(process)
+
+
+@pytest.mark.slow
+def test_one_function_that_takes_hours_is_ended(started):
+    process = started(seconds=1)
+    with pytest.raises(QueryError, match="ran for more than 1 seconds"):
+        process.run(HUGE)
+    assert not _is_alive(process)
+    # limits that are large are none in effect
+    assert started(seconds=1e300, memory="900TB").run("SELECT 1").num_rows == 1
+
+
+@pytest.mark.slow
+@on_linux
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT length(repeat('x', 4000000000))",
+        "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(30000000)",
+    ],
+)
+def test_memory_that_duckdb_does_not_count_is_bounded(started, sql):
+    with pytest.raises(QueryError, match="memory"):
+        started(memory="300MB").run(sql)
+
+
+@pytest.mark.slow
+def test_a_result_is_as_large_as_memory_at_most(started):
+    sql = "SELECT repeat('x', 1000) AS a FROM range({})"
+    assert started(memory="50MB").run(sql.format(40_000)).num_rows == 40_000
+    process = started(memory="50MB")
+    with pytest.raises(QueryError, match=r"the result takes more than 50MB|more memory") as caught:
+        process.run(sql.format(4_000_000))
+    assert "the result" not in str(caught.value) or not _is_alive(process)
+
+
+def test_a_process_that_ends_is_an_error(started, monkeypatch):
+    process = started()
+    os.kill(process._process._process.pid, 9)
+    with pytest.raises(QueryError, match=r"ended the process that ran it \(-9\)"):
+        process.run("SELECT 1")
+    monkeypatch.setattr(client, "_CODE", "raise SystemExit(3)")
+    with pytest.raises(QueryError, match=r"no process could be started .*\(ended, 3\)"):
+        started()
+
+
+NO_QUERIES = [
+    "EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1",
+    "EXPLAIN (FORMAT JSON, ANALYZE) CREATE TEMP VIEW made AS SELECT 1",
+    "EXPLAIN /* SELECT */ ANALYZE -- SELECT 1\n CREATE TEMP TABLE made AS SELECT 1",
+    "/* EXPLAIN SELECT 1 */ EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1",
+    "EXPLAIN CREATE TABLE made (a INT)",
+    "EXPLAIN ANALYZE INSERT INTO results SELECT * FROM results",
+    "EXPLAIN ANALYZE COPY tasks TO 'made.csv'",
+    "EXPLAIN ANALYZE SET VARIABLE made = 1",
+    "EXPLAIN EXPLAIN SELECT 1",
+    "EXPLAIN PIVOT accuracies ON method USING first(mean)",
+    "EXPLAIN ANALYZE",
+    "PREPARE made AS SELECT 1",
+    "SET VARIABLE made = 1",
+    "BEGIN TRANSACTION",
+    "CHECKPOINT",
+    "CREATE MACRO made() AS 1",
+    "WITH a AS (INSERT INTO task_sets FROM task_sets RETURNING 1) FROM a",
+    "FROM query('CREATE TEMP TABLE made AS SELECT 1')",
+    "SELECT 1; EXPLAIN ANALYZE CREATE TEMP TABLE made AS SELECT 1",
+]
+
+
+@pytest.mark.slow
+def test_what_is_no_query_is_refused_and_not_done(started, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    process = started()
+    there = "SELECT (SELECT count(*) FROM duckdb_tables()), (SELECT count(*) FROM duckdb_views()), "
+    there += "(SELECT count(*) FROM duckdb_functions()), getvariable('made') AS made"
+    before = process.run(there).to_pylist()
+    for sql in NO_QUERIES:
+        with pytest.raises(QueryError):
+            process.run(sql)
+        assert process.run(there).to_pylist() == before, sql
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "explain analyze SELECT 1",
+        "EXPLAIN (ANALYZE, FORMAT JSON) FROM accuracies",
+        "EXPLAIN (SELECT 1)",
+        "-- a remark\nEXPLAIN -- another\nSELECT 1",
+        "SUMMARIZE accuracies",
+        "SHOW TABLES",
+        "VALUES (1)",
+    ],
+)
+def test_what_explains_a_query_is_one(sql, toy):
+    with connect(toy) as connection:
+        assert pa.Table.from_batches(run_query(connection, sql)).num_rows
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(["--memory", amount] for amount in ("1KB", "80%", "nanGB", "9999999999999TB", "", "١GB")),
+        *(["--seconds", amount] for amount in ("nan", "inf", "0", "-1")),
+    ],
+    ids=" ".join,
+)
+def test_limits_that_are_none_are_refused(options):
+    result = invoke("sql", "SELECT 1", *options)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert "for a query\n  expected: a " in result.stderr
+
+
+HOURS = f"""
+from fslbench_data.release.release import load_release
+from fslbench_data.sandbox.client import QueryProcess
+from fslbench_data.scoring.sql import tables
+process = QueryProcess()
+process.load(tables(load_release()))
+print(process._process._process.pid, flush=True)
+process.run({HUGE!r})
+"""
+
+
+@pytest.mark.slow
+@on_linux
+def test_a_query_ends_soon_after_a_killed_command():
+    command = subprocess.Popen([sys.executable, "-c", HOURS], stdout=subprocess.PIPE, text=True)
+    status = Path(f"/proc/{int(command.stdout.readline())}/stat")
+    time.sleep(1.0)
+    command.kill()
+    command.wait()
+    deadline = time.monotonic() + 20.0
+    while status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

@@ -53,7 +53,6 @@ def _categories(table):
 
 
 def _apart(table):
-    """Two parts, each of which has its own dictionary of names."""
     parts = (table.slice(0, 31), table.slice(31))
     return [part.set_column(0, "method", part["method"].dictionary_encode()) for part in parts]
 
@@ -109,8 +108,7 @@ def test_fingerprints_and_methods_are_said_beside_the_frame(answers, report):
 
 
 def test_whatever_takes_arrow_takes_a_submission(answers, report):
-    frame = pytest.importorskip("polars").DataFrame(answers)
-    assert fb.score(frame) == report
+    assert fb.score(pytest.importorskip("polars").DataFrame(answers)) == report
 
 
 def test_columns_of_many_types_are_read(answers, report):
@@ -215,10 +213,7 @@ REFUSED = {
     "a class": (lambda t: type(_polars(t)), "a class DataFrame, of which"),
     "a generator": (lambda t: (row for row in t.to_pylist()), "a generator\n"),
     "rows": (lambda t: t.to_pylist(), "frame number 1 is a dict, of which"),
-    "doubled": (
-        lambda t: _pandas(t).iloc[:, [0, *range(6)]],
-        "the frame doubles column 'method'",
-    ),
+    "doubled": (lambda t: _pandas(t).iloc[:, [0, *range(6)]], "the frame doubles column 'method'"),
     "arrays in cells": (
         lambda t: _pandas(t).assign(class_correct=[np.zeros((2, 2))] * len(t)),
         r"'class_correct' holds what Arrow does not know(?s:.*)row 1\n(?s:.*)value.tolist\(\)",

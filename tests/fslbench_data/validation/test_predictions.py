@@ -60,8 +60,7 @@ def _by_hand(release, submission):
         for own, said in zip(label, row["predictions"], strict=True):
             by_class[own].append(int(own == said))
         right = [x for own in sorted(by_class) for x in by_class[own]]
-        before = found.get(key, [0] * len(right))
-        found[key] = [a + b for a, b in zip(before, right, strict=True)]
+        found[key] = [a + b for a, b in zip(found.get(key, [0] * len(right)), right, strict=True)]
     return found
 
 
@@ -76,8 +75,7 @@ def _right(checked):
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_right_queries_are_those_of_a_loop(embedded, shuffled):
-    names = _named(embedded, ("closed", "allway", "open"))
-    submission = _submission(embedded, names)
+    submission = _submission(embedded, _named(embedded, ("closed", "allway", "open")))
     if shuffled:
         order = np.random.default_rng(1).permutation(submission.table.num_rows)
         submission = replace(submission, table=submission.table.take(order))

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import pytest
 from commands import invoke, printed
-from golden_inputs import INPUTS
+from golden_inputs import INPUTS, SWEEP
 from recorded import recorded
 
 import fslbench_data as fb
@@ -36,12 +36,6 @@ COMMANDS = {
     "worst": ["--dataset", "openclipart", "--task-set", LADDER, *TWO],
     "conclusive": ["--dataset", "groceries"],
 }
-SWEEP = {
-    "dataset": "digits", "method": "pixels/NCC", "way": 5, "shot": 5, "seeds": 20, "level": 0.95,
-    "rows": [
-        {"query": q, "tasks": 60.0 - q, "observed": 3.0 + 0.1 * q, "model": 3.1} for q in (1, 2, 3)
-    ],
-}  # fmt: skip
 
 
 def _plot(root, kind, path, *more):
@@ -53,7 +47,6 @@ def _plot(root, kind, path, *more):
 
 
 SLOW = ("accuracies", "ladder", "worst")
-
 
 ONE, TWO_COLUMNS = ("--columns=1", 0, 235), ("--columns=2", 0, 487)
 
@@ -157,20 +150,15 @@ def test_files_that_are_no_sweeps(tmp_path, content):
     assert len({row["sweep"] for row in sweep_queries(paths).rows}) == 2
 
 
-def _pixels(colours):
-    """A picture of 60 by 80 pixels that do not shine through, of so many colours."""
-    palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
-    words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
-    return words.astype("<u4").view(np.uint8).reshape(60, 80, 4)
-
-
 @pytest.mark.parametrize(
     ("colours", "alpha", "mode"),
     [(1, 255, "P"), (3, 255, "P"), (256, 255, "P"), (257, 255, "RGBA"), (3, 7, "RGBA")],
 )
 def test_the_pixels_are_the_same(colours, alpha, mode):
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `report`")
-    pixels = _pixels(colours)
+    palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
+    words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
+    pixels = words.astype("<u4").view(np.uint8).reshape(60, 80, 4)
     pixels[5, 5, 3] = alpha
     file = io.BytesIO()
     image.fromarray(pixels).save(file, format="PNG", compress_level=1)
@@ -180,11 +168,6 @@ def test_the_pixels_are_the_same(colours, alpha, mode):
     assert np.array_equal(np.asarray(shown.convert("RGBA")), pixels)
     assert mode == "RGBA" or len(after) < len(file.getvalue())
 
-
-# ---- what commands draw, write and compare, as objects of Python ---------------------------------
-
-
-pytest.importorskip("vl_convert", reason="needs the extra `report`")
 
 DIGITS = {"datasets": "digits", "task_sets": "open-5w5s5q"}
 CHOSEN = ["--dataset", "digits", "--task-set", "open-5w5s5q"]
@@ -266,8 +249,7 @@ def test_submissions_frames_and_files_are_compared(path):
     by_file = fb.compare(f"{path}::{first}", versus, **DIGITS)
     rows = submission.table.column("method").to_pylist()
     some = [number for number, name in enumerate(rows) if name == first]
-    frame = submission.to_arrow().take(some)
-    bare = frame.replace_schema_metadata(None)
+    bare = submission.to_arrow().take(some).replace_schema_metadata(None)
     assert fb.compare(bare, versus, **DIGITS) == by_file
     assert fb.compare(fb.Submission.from_frame(bare), versus, **DIGITS) == by_file
     again = fb.compare(bare, bare, **DIGITS)

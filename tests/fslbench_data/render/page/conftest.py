@@ -1,25 +1,16 @@
 """A browser for the report page: chromium where it is installed, driven by playwright."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_inputs import SWEEP
 
-SWEEP = {
-    "dataset": "digits", "method": "pixels/NCC", "way": 5, "shot": 5, "seeds": 20, "level": 0.95,
-    "rows": [
-        {"query": q, "tasks": 60.0 - q, "observed": 3.0 + 0.1 * q, "model": 3.1} for q in (1, 2, 3)
-    ],
-}  # fmt: skip
 ROOT = Path(__file__).parents[4]
-
 
 TASK_SETS = (
     *("open-5w1s1q", "open-5w5s5q", "open-5w10s7q", "closed-5w5s5q"),
@@ -64,9 +55,6 @@ class Tab:
         return [text for text in found if text.strip()]
 
 
-Axe = Callable[[Tab, str], list[tuple[str, str]]]
-
-
 @pytest.fixture(scope="session")
 def axe():
     """Lists serious violations in a part of a page, by axe-core (``npm install axe-core``)."""
@@ -101,9 +89,6 @@ def browser():
         )
         yield chromium
         chromium.close()
-
-
-Open = Callable[..., Tab]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What the page shows first, how much of it, and its words; its numbers are in tests/golden."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 
@@ -19,8 +17,7 @@ def test_the_submission_comes_first_and_the_best_of_too_many(embedded):
     info = embedded.task_set_info("digits", "open-5w5s5q")
     alternating = np.arange(info.n_tasks) % 2
     many = [recorded(info, i % 25 + alternating, f"m{i:02d}") for i in range(60)]
-    selected = select(merge(many), embedded)
-    content = page_content(selected)
+    content = page_content(select(merge(many), embedded))
     assert content["opens"]["method"] in {f"m{i}" for i in (24, 49)}  # of the highest mean
     assert content["opens"]["sets"] == ["digits/open-5w5s5q"]
     chosen = [content["methods"][i] for i in content["chosen"]]

@@ -1,4 +1,4 @@
-"""The report page in a browser: no requests, choices, table, downloads, accessibility, looks."""
+"""Pages in a browser: no requests, choices, table, downloads, looks, and hostile names."""
 
 import csv
 import io
@@ -12,14 +12,16 @@ import numpy as np
 import pytest
 from commands import printed
 from recorded import recorded
+from results_repository import Repository
 
+import fslbench_data as fb
 from analysis_sql.interval_kinds import ABOUT
-from fslbench_data.release.release import load_release
+from fslbench_data.leaderboard.leaderboard import leaderboard
+from fslbench_data.leaderboard.page import leaderboard_page
 from fslbench_data.render.figures.charts import TIES
 from fslbench_data.render.interval_text import CLAIMS
 from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.selection import Selection
-from fslbench_data.submission.merging import merge
 
 from .conftest import TASK_SETS
 
@@ -37,8 +39,7 @@ def _address(tab):
 def test_it_opens_alone_and_without_errors(open_page, width, scheme):
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q", width=width, scheme=scheme)
     assert tab.errors == []
-    outside = [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))]
-    assert outside == []
+    assert [url for url in tab.requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert len([url for url in tab.requests if url.startswith("file:")]) == 1
     assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     for chart in ("comparisons", "scatter", "accuracies", "conclusive", "ladder", "worst"):
@@ -48,11 +49,26 @@ def test_it_opens_alone_and_without_errors(open_page, width, scheme):
         assert "interval" in caption
     for chart in ("scatter", "ladder", "worst"):
         assert "T = " in tab.page.get_attribute(f"#{chart} svg[role=img]", "aria-label")
-    policy = tab.page.get_attribute("meta[http-equiv]", "content")
-    assert "unsafe-eval" not in policy
-    _is_mirrored(tab)
-    if width == 390:
-        _shows_numbers(tab)
+    assert "unsafe-eval" not in tab.page.get_attribute("meta[http-equiv]", "content")
+    cells = tab.page.evaluate(
+        "[...document.querySelectorAll('#matrix tbody tr')].map("
+        "row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
+    )
+    turned = str.maketrans("▲▼", "▼▲")
+    assert len(cells) == 12
+    for i, row in enumerate(cells):
+        assert row[i] == ""
+        for j, text in enumerate(row):
+            assert text == cells[j][i].translate(turned)
+    if width == 390:  # whose table shows its numbers
+        right = [
+            tab.page.locator(f"#comparisons [data-sort='{name}']").evaluate(
+                "b => b.closest('th').getBoundingClientRect().right"
+            )
+            for name in ("versus", "difference", "± open", "new images")
+        ]
+        assert right == sorted(right)
+        assert right[-1] <= 390
     if SHOTS.name:
         SHOTS.mkdir(parents=True, exist_ok=True)
         name = {390: "phone", 1300: "desktop"}[width]
@@ -119,8 +135,8 @@ def test_the_verdict_is_the_command_s(open_page, task_set, habit):
 
 def test_a_phone_s_answer_shows_verdicts(open_page, root, tmp_path):
     example = root / "examples/my_results.parquet"
-    file = page_of([example], load_release(), Selection()).write(tmp_path)
-    tab = open_page(file=file, width=390)
+    page = page_of([example], fb.load_release(), Selection())
+    tab = open_page(file=page.write(tmp_path), width=390)
     verdicts = tab.page.locator("#answer > div:not([hidden]) td:nth-last-child(-n+2)")
     assert verdicts.count() == 6
     boxes = verdicts.evaluate_all("all => all.map(e => e.getBoundingClientRect().right)")
@@ -130,36 +146,8 @@ def test_a_phone_s_answer_shows_verdicts(open_page, root, tmp_path):
     assert tab.errors == []
 
 
-def _shows_numbers(tab):
-    right = [
-        tab.page.locator(f"#comparisons [data-sort='{name}']").evaluate(
-            "b => b.closest('th').getBoundingClientRect().right"
-        )
-        for name in ("versus", "difference", "± open", "new images")
-    ]
-    assert right == sorted(right)
-    assert right[-1] <= 390
-
-
 TABLES = {"forest": "comparisons"}
 _, LOWER, _ = TIES
-
-
-def _drawn_by_command(tab, chart, monkeypatch):
-    """Run the command below a figure; gives what it draws."""
-    drawn = []
-    monkeypatch.setattr(
-        "fslbench_data.render.figures.plot.Drawing.write",
-        lambda drawing, _: drawn.append(drawing.figure),
-    )
-    code = tab.page.inner_text(f"#{TABLES.get(chart, chart)}-caption code")
-    program, *arguments = shlex.split(code)
-    assert program == "fslbench"
-    printed(*arguments)
-    (figure,) = drawn
-    assert figure.chart == chart
-    return figure
-
 
 OPEN_FIGURES = {
     "forest": 11, "scatter": None, "accuracies": 12, "conclusive": 5, "ladder": 12, "worst": 12,
@@ -183,8 +171,17 @@ def test_the_commands_below_draw_these_figures(open_page, tmp_path, monkeypatch,
 
 
 def _draws_this_figure(tab, chart, rows, monkeypatch):
-    """The command shows the page's rows in the page's order, with the same numbers."""
-    figure = _drawn_by_command(tab, chart, monkeypatch)
+    drawn = []
+    monkeypatch.setattr(
+        "fslbench_data.render.figures.plot.Drawing.write",
+        lambda drawing, _: drawn.append(drawing.figure),
+    )
+    code = tab.page.inner_text(f"#{TABLES.get(chart, chart)}-caption code")
+    program, *arguments = shlex.split(code)
+    assert program == "fslbench"
+    printed(*arguments)
+    (figure,) = drawn
+    assert figure.chart == chart
     shown = tab.page.evaluate(
         "(chart) => window.fslbench.rows[chart].map(({ set, ...row }) => "
         "({ ...row, ...(set && { kinds: set.shown }) }))",
@@ -226,19 +223,6 @@ def test_words_are_explained_where_they_stand(open_page):
     assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def _is_mirrored(tab):
-    cells = tab.page.evaluate(
-        "[...document.querySelectorAll('#matrix tbody tr')].map("
-        "row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
-    )
-    turned = str.maketrans("▲▼", "▼▲")
-    assert len(cells) == 12
-    for i, row in enumerate(cells):
-        assert row[i] == ""
-        for j, text in enumerate(row):
-            assert text == cells[j][i].translate(turned)
-
-
 def test_the_table_sorts_and_filters(open_page):
     tab = open_page("#dataset=emoji&task_set=open-5w5s5q&scope=set")
 
@@ -271,8 +255,7 @@ def test_the_table_sorts_and_filters(open_page):
 def _downloaded(tab, button):
     with tab.page.expect_download() as waiting:
         tab.page.click(button)
-    text = Path(waiting.value.path()).read_text(encoding="utf-8")
-    signature, _, table = text.partition("\n")
+    signature, _, table = Path(waiting.value.path()).read_text(encoding="utf-8").partition("\n")
     assert signature.startswith("# fslbench:")
     assert f"level:{tab.page.input_value('#level')}|" in signature
     return [*csv.DictReader(io.StringIO(table))]
@@ -304,8 +287,7 @@ def test_downloads_hold_the_numbers_of_the_command(open_page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_serious_violation(open_page, axe, scheme):
-    tab = open_page("#dataset=emoji&task_set=open-5w5s5q", scheme=scheme)
-    assert axe(tab, "html") == []
+    assert axe(open_page("#dataset=emoji&task_set=open-5w5s5q", scheme=scheme), "html") == []
 
 
 def test_everything_is_reached_with_the_keyboard(open_page):
@@ -323,19 +305,19 @@ def test_everything_is_reached_with_the_keyboard(open_page):
 
 def test_a_task_set_with_one_method(open_page, tmp_path):
     chosen = Selection.of(datasets="digits", methods="pixels/NCC", task_sets="open-5w1s1q")
-    tab = open_page(file=page_of((), load_release(), chosen).write(tmp_path))
+    tab = open_page(file=page_of((), fb.load_release(), chosen).write(tmp_path))
     assert tab.page.inner_text("#verdict") == "pixels/NCC is alone on digits/open-5w1s1q."
     assert tab.errors == []
 
 
 def test_where_nobody_answered_the_whole_set(open_page, tmp_path):
     """The scatter plot has the tasks of each method, and the sentence counts them."""
-    release = load_release()
+    release = fb.load_release()
     info = release.task_set_info("aircraft", "published-5w5s5q")
     rng = np.random.default_rng(0)
     counts = {"A": rng.integers(0, 26, 10), "O'Neil": rng.integers(0, 26, 12)}
     path = tmp_path / "part.parquet"
-    merge([recorded(info, own, name) for name, own in counts.items()]).write(path)
+    fb.merge([recorded(info, own, name) for name, own in counts.items()]).write(path)
     tab = open_page(file=page_of([path], release, Selection()).write(tmp_path / "page"))
     r = np.corrcoef(counts["A"], counts["O'Neil"][:10])[0, 1]
     caption = tab.page.inner_text("#scatter-caption")
@@ -360,3 +342,131 @@ def test_scopes_levels_and_addresses(open_page):
     assert tab.page.input_value("#level") == "0.95"
     tab.choose("shot", "10")
     assert tab.page.input_value("#task_set") == "open-5w10s7q"
+
+
+HOSTILE = "<script>document.title = 'stolen'</script><img src=//e.vil onerror=alert(1)>"
+METHODS = 100
+
+
+@pytest.fixture(scope="module")
+def board_file(tmp_path_factory, embedded):
+    repository = Repository(tmp_path_factory.mktemp("board") / "results")
+    infos = [embedded.task_set_info("digits", f"{s}-5w5s5q") for s in ("open", "closed")]
+    rng = np.random.default_rng(0)
+    parts = []
+    for number in range(METHODS):
+        name = HOSTILE if number == 7 else f"a backbone of a very long name/method {number}"
+        recorder = fb.Recorder(name)
+        for info in infos:
+            right = rng.binomial(info.protocol.n_query, 0.6 + number / 500, info.n_tasks)
+            recorder.add_counts(info, right)
+        parts.append(recorder.submission())
+    repository.add(fb.merge(parts))
+    path = tmp_path_factory.mktemp("page") / "board.html"
+    names = [str(info.name) for info in infos]
+    ranking = leaderboard(repository.files, (embedded,), datasets="digits", task_sets=names)
+    path.write_text(leaderboard_page(ranking), encoding="utf-8")
+    return path
+
+
+PHONE, DESK = 390, 1300
+
+
+@pytest.fixture
+def tab(open_page, board_file, request):
+    width, scheme = getattr(request, "param", (PHONE, "light"))
+    opened = open_page(file=board_file, width=width, scheme=scheme, script=False)
+    if SHOTS.name:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        opened.page.screenshot(path=SHOTS / f"leaderboard-{width}-{scheme}.png", full_page=True)
+    return opened
+
+
+@pytest.mark.parametrize("tab", [(PHONE, "light"), (DESK, "dark")], indirect=True)
+def test_a_hundred_methods_stand_alone_and_fit(tab):
+    assert tab.errors == []
+    assert [url for url in tab.requests if not url.startswith("data:")] == [tab.page.url]
+    assert tab.page.title() == "Few-shot leaderboard"
+    assert tab.page.locator("script, img, iframe, form").count() == 0
+    assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    first = tab.page.locator(".scroll tbody").first.locator("tr")
+    assert first.count() == METHODS + 3
+    assert HOSTILE in first.locator("th").all_inner_texts()
+    numbers = first.first.locator("td.number").first.bounding_box()
+    assert numbers["x"] + numbers["width"] <= tab.page.viewport_size["width"]
+
+
+def test_the_first_column_and_the_headings_stay(tab):
+    scroll = tab.page.locator(".scroll").first
+    scroll.evaluate("e => e.scrollTo(200, 1500)")
+    box = scroll.bounding_box()
+    assert abs(scroll.locator("tbody th").nth(60).bounding_box()["x"] - box["x"]) < 2
+    heads = scroll.locator("thead th")
+    assert {round(h.bounding_box()["y"] - box["y"]) < 60 for h in heads.all()} == {True}
+
+
+def test_it_is_reached_by_keyboard_and_says_its_marks(tab):
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.textContent") == "Skip to the table"
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.id") == "only-sent"
+    tab.page.keyboard.press("Space")
+    assert tab.page.locator(".scroll tbody").first.locator("tr:visible").count() == METHODS
+    tab.page.keyboard.press("Space")
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.activeElement.getAttribute('role')") == "region"
+    tab.page.locator("#h-sets ~ details summary").first.focus()
+    tab.page.keyboard.press("Enter")
+    assert tab.page.locator("#h-sets ~ details[open] tbody tr").count() == METHODS + 3
+    marks = tab.page.locator("[role=img]").evaluate_all("all => all.map(e => e.ariaLabel)")
+    assert {*marks} <= {
+        "the highest mean",
+        "could be best for new images",
+        "could be best for new classes, not for new images",
+    }
+
+
+@pytest.mark.parametrize("tab", [(PHONE, "dark"), (DESK, "light")], indirect=True)
+def test_axe_finds_nothing_serious(tab, axe):
+    tab.page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
+    assert axe(tab, "html") == []
+
+
+MARKUP = "</script><img src=x onerror=alert(1)>{{ packed }} `a` \"b\" & 'c'"
+NAMES = ("__proto__", "constructor", "toString", "α-TIM", MARKUP, "שלום")
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory, embedded):
+    folder, results = tmp_path_factory.mktemp("page"), list[Path]()
+    for seed, name in enumerate(NAMES):
+        recorder, rng = fb.Recorder(name), np.random.default_rng(seed)
+        for step in ("random", "support", "intra", "inter", "biased"):
+            tasks = embedded.task_set("openclipart", f"open_{step}_titles-5w5s5q")
+            labels = tasks.query_label
+            guess = rng.integers(5, size=labels.shape)
+            right = rng.random(labels.shape) < 0.5 + 0.08 * seed
+            recorder.add_task_set(tasks, np.where(right, labels, guess))
+        results.append(folder / f"{seed}.parquet")
+        recorder.submission().write(results[-1])
+    chosen = Selection(datasets=("openclipart",), references=False)
+    return page_of(results, embedded, chosen).write(folder)
+
+
+def test_choices_of_such_methods(hostile_page, open_page):
+    tab = open_page("#dataset=openclipart&a=α-TIM&b=toString", file=hostile_page)
+    for field, name in (
+        ("a", "__proto__"),
+        ("a", "constructor"),
+        ("b", "__proto__"),
+        ("a", "α-TIM"),
+        ("b", NAMES[-1]),
+        ("b", NAMES[-2]),
+    ):
+        tab.choose(field, name)
+        assert tab.errors == []
+        assert name in tab.page.inner_text("#verdict")
+        for chart in ("ladder", "worst"):
+            assert name in tab.page.locator(f"#{chart} .legend span").all_inner_texts(), chart
+    assert tab.page.locator("img").count() == 0
+    assert MARKUP in tab.page.locator("#matrix tbody th").all_inner_texts()

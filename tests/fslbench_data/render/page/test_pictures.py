@@ -18,17 +18,6 @@ from fslbench_data import report_page
 from fslbench_data.release.pictures import picture_paths, some_pictures, stored_pictures
 from fslbench_data.release.release import load_release
 from fslbench_data.render.page import pictures
-from fslbench_data.render.page.pictures import (
-    ClassRow,
-    HardTask,
-    TaskImage,
-    Thumbnail,
-    hardest,
-    pictures_html,
-    task_html,
-    task_rows,
-    thumbnail,
-)
 from fslbench_data.render.templating import template
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.recorder import Recorder
@@ -102,11 +91,11 @@ def test_the_hardest_task_is_the_one_of_the_lowest_mean(release):
         "b": np.array([0.0, 25.0, 0.0, 25.0]),
         "short": np.array([100.0, 100.0]),  # would make task 1 easier than task 3
     }
-    task = hardest(_info(release), shares)
+    task = pictures.hardest(_info(release), shares)
     assert (task.task_id, task.tasks, task.mean) == (0, 4, 25.0)  # of equal ones the first
     assert list(task.accuracies.items()) == [("a", 50.0), ("b", 0.0)]
     shares["b"][0] = 1.0
-    assert hardest(_info(release), shares).task_id == 1
+    assert pictures.hardest(_info(release), shares).task_id == 1
 
 
 @pytest.mark.parametrize("task_set", [CLOSED, BIASED])
@@ -145,7 +134,7 @@ def test_attributes_stand_below_images(release, page):
     table = release.attributes("tiny", "pixels").column("attributes").to_pylist()
     words = [
         ", ".join(w for w in table[image.image_id] if w in row["attributes"])
-        for shown in task_rows(release, _info(release, BIASED), HARDEST[BIASED])
+        for shown in pictures.task_rows(release, _info(release, BIASED), HARDEST[BIASED])
         for image in (*shown.support, *shown.queries)
     ]
     assert [alt.partition(": ")[2] for alt, _ in _pictures(Elements(block))] == words
@@ -155,8 +144,7 @@ def test_attributes_stand_below_images(release, page):
 
 def test_without_images_at_hand_the_page_is_as_ever(release, results, page):
     """Pictures add their section, and nothing else."""
-    of_hub = replace(release.files, hub="org/name@0123456")
-    elsewhere = replace(release, files=of_hub)
+    elsewhere = replace(release, files=replace(release.files, hub="org/name@0123456"))
     without = report_page(results, release=elsewhere).text
     left = page.replace(_section(page), "")
     held = r'(?<=id="content">)[^<]*'  # it names the release
@@ -193,29 +181,29 @@ def test_the_command(release, results, folder, tmp_path):
 
 def _many(release):
     accuracies = {"a": 50.0, "b": 25.0}
-    return [HardTask(info, 0, info.n_tasks, accuracies) for info in release.task_sets]
+    return [pictures.HardTask(info, 0, info.n_tasks, accuracies) for info in release.task_sets]
 
 
 def test_pictures_have_their_share_of_a_page(release, monkeypatch):
     tasks = _many(release)
     names = [str(task.info) for task in tasks]
-    whole = pictures_html(release, tasks, (), None)
+    whole = pictures.pictures_html(release, tasks, (), None)
     assert re.findall("<option>(.*?)</option>", whole) == names
     one = len(_block(whole, str(tasks[-1].info.name)).encode())
     monkeypatch.setattr(pictures, "MOST_BYTES", 2 * one + one // 2)
-    some = pictures_html(release, tasks, names[-1:], None)
+    some = pictures.pictures_html(release, tasks, names[-1:], None)
     shown = re.findall("<option>(.*?)</option>", some)
     assert shown == [names[0], names[-1]]  # what comes first is there, in the page's order
     assert f"{len(names) - 2} more task sets have none" in some
     assert sum(map(len, re.split('(?=<div class="task")', some)[1:])) <= 2 * one + one // 2
     monkeypatch.setattr(pictures, "MOST_PICTURES", 17)  # six a task
-    assert pictures_html(release, tasks, (), None).count('<div class="task"') == 2
+    assert pictures.pictures_html(release, tasks, (), None).count('<div class="task"') == 2
 
 
 def test_large_tasks_are_cut_and_say_so(release, monkeypatch):
     for most in ("MOST_IMAGES", "MOST_CLASSES"):
         monkeypatch.setattr(pictures, most, 1)
-    block = Elements(_block(pictures_html(release, _many(release), (), None), CLOSED))
+    block = Elements(_block(pictures.pictures_html(release, _many(release), (), None), CLOSED))
     assert len(list(_pictures(block))) == 2
     assert "classes, the first 1 of 2" in block.text
     assert "queries, the first 1 of 2" in block.text
@@ -227,16 +215,16 @@ def test_thumbnails_of_anything_are_small():
     noise = np.random.default_rng(0).integers(0, 256, (300, 200, 4), dtype=np.uint8)
     file = io.BytesIO()
     Image.fromarray(noise).save(file, "PNG")
-    small = thumbnail(file.getvalue(), 96, "noise")
+    small = pictures.thumbnail(file.getvalue(), 96, "noise")
     assert (small.width, small.height) == (64, 96)
     assert len(small.address) < 10_000
 
 
 def test_an_image_that_may_not_be_passed_on_has_none(release, monkeypatch):
-    missing = task_rows(release, _info(release), 0)[1].queries[0].image_id
+    missing = pictures.task_rows(release, _info(release), 0)[1].queries[0].image_id
     held = [(i, data) for i, data in some_pictures(release, "tiny", range(48)) if i != missing]
     monkeypatch.setattr(pictures, "some_pictures", lambda *_: held)
-    block = _block(pictures_html(release, _many(release), (), None), CLOSED)
+    block = _block(pictures.pictures_html(release, _many(release), (), None), CLOSED)
     assert block.count("may not be passed on") == 1
     assert block.count("<img") == 5
 
@@ -246,11 +234,12 @@ HOSTILE = "</script><img src=x onerror=alert(1)>{{ packed }} \"b\" & 'c'"
 
 def test_names_are_text_whatever_they_hold(release):
     task = replace(_many(release)[0], accuracies={HOSTILE: 50.0, f"{HOSTILE}2": 25.0})
-    rows = [ClassRow(HOSTILE, HOSTILE, True, (TaskImage(0, (HOSTILE,)),), (TaskImage(1),))]
+    one, other = pictures.TaskImage(0, (HOSTILE,)), pictures.TaskImage(1)
+    rows = [pictures.ClassRow(HOSTILE, HOSTILE, True, (one,), (other,))]
     about = Dataset("tiny", HOSTILE, HOSTILE, HOSTILE, "", 1, 2, "")
-    small = {0: Thumbnail("data:image/webp;base64,AA==", 8, 8)}
+    small = {0: pictures.Thumbnail("data:image/webp;base64,AA==", 8, 8)}
     credits_of = {0: (HOSTILE, ""), 1: (HOSTILE, HOSTILE)}
-    tasks = {HOSTILE: task_html(task, rows, small, about, credits_of)}
+    tasks = {HOSTILE: pictures.task_html(task, rows, small, about, credits_of)}
     section = template("render/page/templates/pictures.html.j2")
     parts = Elements(section.render(tasks=tasks, left=0, images=5, pictures=1000, megabytes=2.0))
     assert [image["alt"] for image in parts.images] == [f"{HOSTILE}, support: {HOSTILE}"]

@@ -1,4 +1,4 @@
-"""Submissions that are refused, damaged or made by hand, and marks in columns.
+"""Submissions that are refused, damaged or made by hand, marks in columns, and hostile texts.
 
 What each broken rule is refused with is frozen: tests/test_refusals.py."""
 
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from bombs import few
 from commands import invoke
 from golden_inputs import write_columns
 from recorded import answered, recorded
@@ -18,6 +19,7 @@ from benchmark_spec.errors import FSLBenchWarning
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
+from fslbench_data.submission.reading import MOST_NESTED
 from fslbench_data.validation.validate import validate
 
 SET = "open-5w5s5q"  # 31 tasks of 25 queries
@@ -26,10 +28,8 @@ COUNTS = ("dataset", "task_set", "task_id", "n_correct", "n_query", "fingerprint
 
 @pytest.fixture(scope="module")
 def good(embedded):
-    """A submission with predictions, as columns."""
     tasks = embedded.task_set("digits", SET)
-    rng = np.random.default_rng(0)
-    answers = rng.integers(0, 5, tasks.query_label.shape)
+    answers = np.random.default_rng(0).integers(0, 5, tasks.query_label.shape)
     columns = answered(tasks, answers).table.to_pydict()
     columns["fingerprint"] = [tasks.info.fingerprint] * len(tasks)
     return dict(columns)
@@ -105,19 +105,6 @@ def test_other_ways_to_write_texts(good, tmp_path, embedded):
     assert (group.method, group.runs) == ("2024-01-01", ("2024-05-01",))
 
 
-def test_names_that_no_file_system_has(tmp_path, root):
-    mine = str(root / "examples/my_results.parquet")
-    (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for arguments in (
-        ["score", "x" * 300 + ".parquet"],
-        ["score", mine, "-o", "x" * 300 + ".csv"],
-        ["score", mine, "--release", str(tmp_path / "loop")],
-    ):
-        result = invoke(*arguments)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert "Traceback" not in result.stderr
-
-
 def test_unbound_closed_results_are_said_to_be_so(embedded):
     """They stand beside bound open ones, though only these were chosen."""
     parts = []
@@ -126,8 +113,7 @@ def test_unbound_closed_results_are_said_to_be_so(embedded):
         table = recorded(tasks, np.full(len(tasks), 20)).table
         prints = [tasks.info.fingerprint if name == SET else None] * len(tasks)
         parts.append(table.append_column("fingerprint", pa.array(prints, pa.string())))
-    both = Submission(pa.concat_tables(parts))
-    report = score(both, embedded, task_sets=SET, allow_unbound=True)
+    report = score(Submission(pa.concat_tables(parts)), embedded, task_sets=SET, allow_unbound=True)
     assert report.signature.unbound == ("mine on digits/closed-5w5s5q",)
     assert [str(s) for s in report.signature.sets] == [f"digits/{SET}", "digits/closed-5w5s5q"]
     assert [str(each.scored) for each in report.sets] == [f"digits/{SET}"]
@@ -187,9 +173,93 @@ def test_a_recorded_mark_is_in_the_file_twice(embedded, tmp_path):
     path = tmp_path / "x.parquet"
     _recorded(embedded, "mine", transductive=True).write(path)
     assert pq.read_table(path).column("transductive").to_pylist() == [True] * 19
-    found = validate(Submission.read(path), embedded)
-    assert found.submission.methods["mine"].transductive
+    assert validate(Submission.read(path), embedded).submission.methods["mine"].transductive
     plain = _recorded(embedded, "mine")
     assert "transductive" not in plain.columns
     told = plain.declare(inductive=True).to_arrow()  # which pandas keeps
     assert told["inductive"].to_pylist() == [True] * 19
+
+
+def _clean(error):
+    """An error's text, found harmless to a terminal and not long."""
+    text = str(error)
+    assert text.replace("\n", "").isprintable(), ascii(text)
+    assert len(text) < 5000
+    return text
+
+
+def test_runs_that_have_no_name(embedded):
+    """One without a name would not have been counted, and its right answers would have been."""
+    prints = [embedded.task_set("digits", SET).info.fingerprint] * 62
+    table = few(62, task_id=list(range(31)) * 2, run=["a"] * 31 + [""] * 31, fingerprint=prints)
+    with pytest.raises(errors.MethodNameError, match="cannot be the name of a run") as caught:
+        validate(Submission(table), embedded)
+    assert "data row 32" in _clean(caught.value)
+
+
+@pytest.mark.parametrize("column", ["method", "dataset", "task_set", "run", "fingerprint"])
+@pytest.mark.parametrize("text", ["\x1b[2J", "é" * 100_000, "a\nb\r\x00"])
+def test_texts_in_errors_are_printable_and_short(column, text, embedded, tmp_path):
+    path = tmp_path / "x.parquet"
+    more = {"run": ["a"] * 31, "fingerprint": ["0" * 64] * 31}
+    pq.write_table(few(**{**more, column: [text] * 31}), path)
+    with pytest.raises(errors.FSLBenchError) as caught:
+        validate(Submission.read(path), embedded)
+    _clean(caught.value)
+
+
+def test_many_fingerprints_are_compared_in_time(embedded):
+    """As many as rows, in as many runs: each is looked at once for a task set."""
+    rows = 31 * 1000
+    table = few(
+        rows,
+        task_id=np.tile(np.arange(31, dtype=np.int32), 1000),
+        run=pa.array(np.repeat(np.arange(1000), 31)),
+        fingerprint=[f"{i:064x}" for i in range(rows)],
+    )
+    with pytest.raises(errors.FingerprintError):
+        validate(Submission(table), embedded)
+
+
+GOOD = (
+    f'{{"method": "mine", "dataset": "digits", "task_set": "{SET}", "task_id": 0, '
+    '"n_correct": 3, "n_query": 25}'
+)
+DEEP = 100_000
+NESTED = {
+    "lists": GOOD + "\n" + "[" * DEEP,
+    "objects": GOOD + "\n" + '{"a":' * DEEP,
+    "over lines": GOOD + "\n" + "[\n" * DEEP,
+    "in a value": GOOD[:-1] + ', "run": ' + "[" * DEEP + "]" * DEEP + "}",
+    "after texts that close": '{"a": "' + "]" * DEEP + '", "b": ' + "[" * DEEP,
+    "after closing": "]" * DEEP + "\n" + "[" * DEEP,
+    "after a quote": '{"a": "\\"", "b": ' + "[" * DEEP,
+    "after a text without an end": '"\n' + "[" * DEEP,
+    "after a backslash": '"\\\n' + "[" * DEEP,
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_nested_json_lines(name, tmp_path):
+    """pyarrow calls itself for each level, and takes the process with it."""
+    path = tmp_path / "x.jsonl"
+    path.write_text(NESTED[name])
+    with pytest.raises(errors.UnreadableError, match=r"is nested [0-9]+ deep") as caught:
+        Submission.read(path)
+    _clean(caught.value)
+
+
+@pytest.mark.parametrize("method", ["[" * 150, '\\"[' * 40, "}]" * 50 + "{[" * 50, '[\\"'])
+def test_brackets_in_texts_are_not_levels(method, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join([GOOD.replace("mine", method)] * 200))
+    table = Submission.read(path).table
+    assert table.column("method").to_pylist() == [method.replace("\\", "")] * 200
+
+
+def test_as_deep_as_may_be(tmp_path):
+    path = tmp_path / "x.jsonl"
+    for inner, kind in enumerate((errors.SchemaError, errors.UnreadableError), MOST_NESTED - 1):
+        path.write_text(GOOD[:-1] + ', "x": ' + "[" * inner + "]" * inner + "}")
+        with pytest.raises(kind):
+            Submission.read(path)
