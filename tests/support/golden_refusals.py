@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from forged import parquet
 from golden_inputs import (
     CLOSED,
     OPEN,
@@ -78,9 +79,15 @@ def keep(choose: Callable[[list[int]], list[int]]) -> Edit:
     return edit
 
 
-counts = drop("predictions", "class_correct")
-no_classes, no_predictions = drop("class_correct"), drop("predictions")
+counts, no_classes = drop("predictions", "class_correct"), drop("class_correct")
 taken = cast(method={"mine": "mine", "other": "pixels/LR"}.get)
+mixed = keep(lambda at: sorted(at, key=lambda i: (i * 37) % 100))
+
+
+def by_class(values: dict[int, list[int]]) -> Edit:
+    return lambda columns: [
+        edit(columns) for edit in (drop("predictions"), put(class_correct=values))
+    ]
 
 
 def right_alone(columns: Columns) -> None:
@@ -120,11 +127,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "missing and doubled in different groups": (four, without(2), doubled(60)),
     "doubled and missing in different groups": (four, doubled(2), without(60)),
     "out of order and a task missing": (four, without(40), keep(lambda at: at[::-1])),
-    "interleaved and a task doubled": (
-        four,
-        keep(lambda at: sorted(at, key=lambda i: (i * 37) % 100)),
-        doubled(9),
-    ),
+    "interleaved and a task doubled": (four, mixed, doubled(9)),
     # task ids
     "unknown task": (good, put(task_id={30: 31})),
     "several unknown tasks": (good, put(task_id={i: 100 - i for i in range(9)})),
@@ -207,21 +210,9 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "predictions as one text": (good, whole(predictions="1 2 3")),
     "predictions that are no int16": (good, put(predictions={3: [99999] * 25})),
     "class counts too short": (good, whole(class_correct=[1, 1])),
-    "a null among class counts": (
-        good,
-        whole(class_correct=[1, 1, 1, 1, 1]),
-        put(class_correct={5: [1, None, 1, 1, 1]}),
-    ),
-    "class counts out of range": (
-        good,
-        no_predictions,
-        put(class_correct={0: [6, 0, 0, 0, 0], 7: [0, 0, -1, 0, 9]}),
-    ),
-    "class counts beyond the other set's": (
-        four,
-        no_predictions,
-        put(class_correct={2: [7, 0, 0, 0, 0], 40: [8, 7, 7, 7, 7]}),
-    ),
+    "a null among class counts": (good, put(class_correct={5: [1, None, 1, 1, 1]})),
+    "class counts out of range": (good, by_class({0: [6, 0, 0, 0, 0], 7: [0, 0, -1, 0, 9]})),
+    "class counts beyond the other set's": (four, by_class({2: [7] + 4 * [0], 40: [8] + 4 * [7]})),
     # contradictions
     "counts that contradict predictions": (good, no_classes, fill(range(11, 24), n_correct=0)),
     "counts that contradict predictions in two groups": (
@@ -229,11 +220,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         no_classes,
         put(n_correct={90: 0, 35: 1, 4: 2}),
     ),
-    "class counts that contradict the count": (
-        four,
-        no_predictions,
-        put(class_correct={2: [5] * 5, 77: [0] * 5}),
-    ),
+    "class counts that contradict the count": (four, by_class({2: [5] * 5, 77: [0] * 5})),
     "class counts that contradict predictions": (four, cast(class_correct=lambda v: v[1:] + v[:1])),
     "count against both lists": (good, put(n_correct={11: 0})),
     # runs
@@ -262,8 +249,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
     ),
     "lengths and contradiction": (
         four,
-        put(n_correct={3: 0}, class_correct={60: [1]}),
-        put(predictions={70: [0]}),
+        put(n_correct={3: 0}, class_correct={60: [1]}, predictions={70: [0]}),
     ),
     "marks and names": (four, whole(method="pixels/LR"), put(transductive={3: True, 4: False})),
     "type and null": (good, put(task_set={1: None}), cast(task_id=lambda v: v + 0.5)),
@@ -327,7 +313,7 @@ TEXTS: dict[str, tuple[str, bytes]] = {
 
 
 def _of_set(more: str) -> bytes:
-    bound = f'{{"fingerprint": "x", {more}}}'
+    bound = f'{{{more}"fingerprint": "x"}}'
     return f'{{"methods": {{"mine": {{"task_sets": {{"digits/s": {bound}}}}}}}}}'.encode()
 
 
@@ -341,8 +327,8 @@ METADATA: dict[str, bytes] = {
     "a name that is unprintable": b'{"methods": {"a\\u001b": {}}}',
     "a set without data": b'{"methods": {"mine": {"task_sets": {"digits": {"fingerprint": "x"}}}}}',
     "no fingerprint": b'{"methods": {"mine": {"task_sets": {"digits/s": {}}}}}',
-    "no tasks": _of_set('"tasks": 0'),
-    "stopping is a text": _of_set('"stopping": "now"'),
+    "no tasks": _of_set('"tasks": 0, '),
+    "stopping is a text": _of_set('"stopping": "now", '),
     "version is a number": b'{"methods": {}, "package_version": 3}',
     "newer specification": b'{"spec_version": "2.0", "methods": {}}',
     "not a number": b'{"methods": NaN}',
@@ -351,15 +337,14 @@ METADATA: dict[str, bytes] = {
     "nested and closed": b'{"methods": {}, "package_version": ' + b"[" * 900 + b"]" * 900 + b"}",
     "a number without end": b'{"methods": {}, "x": -Infinity}',
     "a number of many digits": b'{"methods": {}, "package_version": ' + b"9" * 5000 + b"}",
-    "a fraction of tasks": _of_set('"tasks": 1.5'),
-    "many tasks": _of_set(f'"tasks": {10**4000}'),
-    "a stopping level that is none": _of_set('"stopping": {"versus": "a", "level": 1e308}'),
-    "stopping against an escape": _of_set('"stopping": {"versus": "\\u001b", "level": 0.95}'),
+    "a fraction of tasks": _of_set('"tasks": 1.5, '),
+    "many tasks": _of_set(f'"tasks": {10**4000}, '),
+    "a stopping level that is none": _of_set('"stopping": {"versus": "a", "level": 1e308}, '),
+    "stopping against an escape": _of_set('"stopping": {"versus": "\\u001b", "level": 0.95}, '),
     "a version that is a list": b'{"methods": {}, "spec_version": [1]}',
     "a version that escapes": b'{"methods": {}, "package_version": "\\u001b[31m"}',
     "half a character for a name": b'{"methods": {"\\ud800": {}}}',
-    "an escape for a task set": b'{"methods": {"mine": {"task_sets": {"\\u001b/x": {"fingerprint": '
-    b'"x"}}}}}',
+    "an escape for a task set": _of_set("").replace(b"digits/s", b"\\u001b/x"),
     "a direction override": b'{"methods": {"mine": {"description": "\\u202egnp.exe"}}}',
     "a blank that is not seen": b'{"methods": {"mine": {"backbone": "a\\u200bb"}}}',
     "an endless description": b'{"methods": {"mine": {"description": "' + b"x" * 20_000 + b'"}}}',
@@ -380,13 +365,14 @@ def _declared(path: Path, tasks: int, rows: int, task_set: str = OPEN, **stoppin
     write(path, cut, declared={f"mine digits/{task_set}": more})
 
 
-def _rewritten(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+def _rewritten(change: Callable[[pa.Table], pa.Table], path: Path) -> None:
     """The four groups, bound by metadata, then changed."""
     write(path, bare({k: v for k, v in four().items() if k != "fingerprint"}))
     pq.write_table(change(pq.read_table(path)), path)
 
 
-def _with_metadata(table: pa.Table, old: str, new: str) -> pa.Table:
+def _said(old: str, new: str, table: pa.Table) -> pa.Table:
+    """The table with another text in its metadata."""
     metadata = table.schema.metadata[b"fslbench"]
     assert old.encode() in metadata
     changed = metadata.replace(old.encode(), new.encode(), 1)
@@ -394,19 +380,14 @@ def _with_metadata(table: pa.Table, old: str, new: str) -> pa.Table:
 
 
 def _disagreeing(table: pa.Table) -> pa.Table:
-    table = _with_metadata(table, PRINT[:12], ZEROS[:12])
-    return table.append_column("fingerprint", pa.array(four()["fingerprint"]))
+    prints = pa.array(four()["fingerprint"])
+    return _said(PRINT[:12], ZEROS[:12], table).append_column("fingerprint", prints)
 
 
 def _marked(path: Path) -> None:
     columns = bare(answers("mine", "digits", OPEN, 0.8, seed=1))
     columns["transductive"] = [False] * 31
     write(path, columns, {"mine": {"transductive": True}})
-
-
-def _cut(path: Path) -> None:
-    pq.write_table(pa.table(good()), path)
-    path.write_bytes(path.read_bytes()[:-100])
 
 
 PRINT = "e2c84bbb9f386fc4475c5673d77164cb684cd4b0c996c364034260fd2a61389f"
@@ -421,20 +402,14 @@ SPECIAL: dict[str, Callable[[Path], object]] = {
     "declared stop at no level": lambda path: _declared(
         path, 10, 10, CLOSED, **RULE | {"level": 2.0}
     ),
-    "declared results lost": lambda path: _rewritten(path, lambda t: t.slice(0, 50)),
-    "other tasks in the metadata": lambda path: _rewritten(
-        path, lambda t: _with_metadata(t, PRINT[:12], ZEROS[:12])
-    ),
-    "short fingerprint in the metadata": lambda path: _rewritten(
-        path, lambda t: _with_metadata(t, PRINT, "e2c8")
-    ),
-    "metadata and column disagree": lambda path: _rewritten(path, _disagreeing),
-    "metadata speaks of one group only": lambda path: _rewritten(
-        path, lambda t: _with_metadata(t, '"mine"', '"yours"')
-    ),
+    "declared results lost": partial(_rewritten, lambda t: t.slice(0, 50)),
+    "other tasks in the metadata": partial(_rewritten, partial(_said, PRINT[:12], ZEROS[:12])),
+    "short fingerprint in the metadata": partial(_rewritten, partial(_said, PRINT, "e2c8")),
+    "metadata and column disagree": partial(_rewritten, _disagreeing),
+    "metadata speaks of one group only": partial(_rewritten, partial(_said, '"mine"', '"yours"')),
     "metadata and marks disagree": _marked,
-    "metadata lost": lambda path: _rewritten(path, lambda t: t.replace_schema_metadata(None)),
-    "cut short": _cut,
+    "metadata lost": partial(_rewritten, lambda t: t.replace_schema_metadata(None)),
+    "cut short": lambda path: path.write_bytes(parquet(pa.table(good()))[:-100]),
     "a folder": Path.mkdir,
     "not there": lambda path: None,
     "nested columns": lambda path: pq.write_table(
@@ -477,7 +452,7 @@ _FIELDS_OF_SPECS: dict[str, tuple[str, str]] = {
     "options are a list": ("options = []\n", "options"),
     "fine-tuning is a list": ("fine_tuning = []\n", "fine_tuning"),
     "fine-tuning of nothing": (
-        'fine_tuning = { backbones = [], task_sets = ["open-5w1s1q"] }\n',
+        "fine_tuning = { backbones = [], task_sets = ['y'] }\n",
         "backbones",
     ),
     "fine-tuning on nothing": ('fine_tuning = { backbones = ["x"] }\n', "task_sets"),
@@ -565,21 +540,10 @@ BOARDS: dict[str, tuple[str, str]] = {
 }
 
 
-def _table(kind: Any, dataset: str, name: str) -> Table:
-    return Table(table_path(kind, dataset, name), kind, dataset, name, 1, 2, "s", "d", "", {})
-
-
-MANIFEST = Manifest(
-    "small",
-    "1.0.0",
-    "é",
-    (Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4, ""),),
-    (
-        _table("classes", "cub", ""),
-        _table("tasks", "cub", "open-5w1s1q"),
-        _table("results", "", "m"),
-    ),
-)
+_BIRDS = Dataset("cub", "Birds", "https://example.org", "none", "@misc{x}", 2, 4, "")
+_TABLES: Any = ("classes", "cub", ""), ("tasks", "cub", "open-5w1s1q"), ("results", "", "m")
+_LISTED = tuple(Table(table_path(*key), *key, 1, 2, "s", "d", "", {}) for key in _TABLES)
+MANIFEST = Manifest("small", "1.0.0", "é", (_BIRDS,), _LISTED)
 _FIELDS: dict[str, tuple[tuple[str | int, ...], Any, str]] = {
     "another digest": (("digest",), "0", "digest"),
     "a table of tables": (("tables",), {}, "tables"),
@@ -624,8 +588,7 @@ _LEFT_OUT = object()
 
 def _changed(path: tuple[str | int, ...], value: Any = _LEFT_OUT) -> str:
     """The manifest with another value at a place, or none."""
-    raw: Any = json.loads(MANIFEST.to_json())
-    at = raw
+    at = raw = json.loads(MANIFEST.to_json())
     for step in path[:-1]:
         at = at[step]
     at[path[-1]] = value
