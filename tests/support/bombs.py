@@ -115,8 +115,7 @@ def _many_groups() -> bytes:
     return _of(few(100_000, **more))
 
 
-def _nested_schema() -> bytes:
-    depth = 10_000
+def _nested_schema(depth: int = 10_000) -> bytes:
     file = Parquet.of(pa.table({"a": [1]}))
     root, leaf = file.footer[hp.SCHEMA][1][1]
     group = {3: (hp.I32, 0), 4: (hp.BINARY, b"a"), 5: (hp.I32, 1)}
@@ -145,8 +144,7 @@ def _metadata(text: str) -> bytes:
 def _a_histogram_too_long() -> bytes:
     """Which ends the process, if one looks at the footer with pyarrow."""
     file = Parquet.of(few(predictions=lists(31, 25)))
-    histogram = file.chunk(6)[16][1][2][1][1]
-    histogram.append(0)
+    file.chunk(6)[16][1][2][1][1].append(0)
     return file.build()
 
 

@@ -21,22 +21,21 @@ def fill(repository: Repository, embedded: Release, good: int, hostile: int) -> 
     rng = np.random.default_rng(0)
     infos = [embedded.task_set_info("digits", name) for name in SETS]
     rows = [info.n_tasks for info in infos]
+    n_query = np.repeat([info.protocol.n_query for info in infos], rows)
     columns = {
         "method": None,
         "dataset": ["digits"] * sum(rows),
         "task_set": np.repeat(SETS, rows).tolist(),
         "task_id": pa.array(np.concatenate([np.arange(n) for n in rows]), pa.int32()),
         "n_correct": None,
-        "n_query": pa.array(np.repeat([i.protocol.n_query for i in infos], rows), pa.int16()),
+        "n_query": pa.array(n_query, pa.int16()),
         "fingerprint": np.repeat([info.fingerprint for info in infos], rows).tolist(),
     }
-    n_query = np.repeat([info.protocol.n_query for info in infos], rows)
     for number in range(good + hostile):
         columns["n_correct"] = pa.array(rng.binomial(n_query, rng.uniform(0.5, 0.9)), pa.int16())
         # thousands of one name, runs of many different numbers, and names that are markup
-        columns["method"] = [("good", "same", "<b>@all</b>")[min(number, 1 + number % 2)]] * sum(
-            rows
-        )
+        name = ("good", "same", "<b>@all</b>")[min(number, 1 + number % 2)]
+        columns["method"] = [name] * sum(rows)
         table = pa.table(columns)
         if number % 10 == 3:
             runs = 2 + number % 7

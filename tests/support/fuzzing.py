@@ -38,8 +38,6 @@ SET = "open-5w5s5q"  # 31 tasks of 25 queries
 TOLD = 1 << 20
 """From this seed on, files say which queries are right in place of predictions."""
 
-# ---- what a file holds ---------------------------------------------------------------------------
-
 TYPES: list[pa.DataType] = [
     pa.int8(), pa.uint8(), pa.int64(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(),
     pa.bool_(), pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.null(),
@@ -232,9 +230,6 @@ def _metadata(rng: Random) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-# ---- files ---------------------------------------------------------------------------------------
-
-
 def _array(values: list[Any]) -> pa.Array:
     try:
         return pa.array(values)
@@ -416,8 +411,6 @@ def case(seed: int) -> File:
         content = _flipped(content, rng)
     return ending, content
 
-
-# ---- two validators ------------------------------------------------------------------------------
 
 MISLEADING = {"open-5w1s1q": 4.1, "open-5w5s5q": 12.0, "open-5w10s7q": 2.3}
 """Of digits, as studies/coverage/stopping.md has them."""

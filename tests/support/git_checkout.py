@@ -1,5 +1,6 @@
 """A checkout of git for tests, whose commits may claim any date."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,7 +24,7 @@ class Checkout:
         shut = {"GIT_CONFIG_GLOBAL": str(self.folder / ".no"), "GIT_CONFIG_NOSYSTEM": "1"}
         done = subprocess.run(
             ["git", "-C", str(self.folder), *arguments],
-            env={"PATH": _path(), "HOME": str(self.folder)} | about | shut,
+            env={"PATH": os.environ["PATH"], "HOME": str(self.folder)} | about | shut,
             input=text,
             capture_output=True,
             text=True,
@@ -34,7 +35,3 @@ class Checkout:
     def commit(self, title: str, date: str = "2026-01-01T00:00:00Z") -> None:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "--message", title, date=date)
-
-
-def _path() -> str:
-    return str(Path(shutil.which("git") or "/usr/bin/git").parent)

@@ -155,9 +155,6 @@ def bare(columns: Columns) -> Columns:
     return {k: v for k, v in columns.items() if k not in ("class_correct", "predictions")}
 
 
-# ---- submissions ---------------------------------------------------------------------------------
-
-
 def example(path: Path) -> None:
     shutil.copyfile(ROOT / "examples/my_results.parquet", path)
 
@@ -250,9 +247,6 @@ def twelve(path: Path) -> None:
 
 def many(path: Path) -> None:
     write(path, bare(several({f"m{i:02}": 0.6 + i / 80 for i in range(25)}, OPEN)))
-
-
-# ---- other inputs --------------------------------------------------------------------------------
 
 
 def accuracies(path: Path) -> None:
@@ -375,17 +369,9 @@ def _propose(
     (folder / f"{hashlib.sha256(content).hexdigest()}.parquet").write_bytes(content)
 
 
-# ---- logs of random tasks ------------------------------------------------------------------------
-
-
-def own_log(path: Path) -> None:
+def own_log(path: Path, *more: Columns) -> None:
     """Three methods on 300 random tasks that reuse 900 images of 15 classes."""
-    write_columns(path, own_logs.log(tasks=300))
-
-
-def own_log_apart(path: Path) -> None:
-    apart = own_logs.log(methods={"apart": 0.05}, tasks=300, seed=1)
-    write_columns(path, joined([own_logs.log(tasks=300), apart]))
+    write_columns(path, joined([own_logs.log(tasks=300), *more]))
 
 
 def own_log_of_two(path: Path) -> None:
@@ -468,7 +454,9 @@ INPUTS: dict[str, Make] = {
     "results_wrong": partial(_board, settings="title = 3\n"),
     "own_log.jsonl": own_log,
     "own_log.csv": own_log,
-    "own_log_apart.jsonl": own_log_apart,
+    "own_log_apart.jsonl": lambda path: own_log(
+        path, own_logs.log(methods={"apart": 0.05}, tasks=300, seed=1)
+    ),
     "own_log_few.jsonl": own_log_few,
     "own_log_of_two.csv": own_log_of_two,
     "own_log_wrong.jsonl": own_log_wrong,

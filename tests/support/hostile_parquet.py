@@ -189,11 +189,9 @@ def inflating(size: int, head: bytes = b"", fill: bytes = b"\0") -> bytes:
     sink = pa.BufferOutputStream()
     with pa.CompressedOutputStream(sink, "zstd") as out:
         out.write(head)
-        left = size - len(head)
         block = fill * (1 << 20)
-        while left > 0:
-            out.write(block[: min(left, len(block))])
-            left -= len(block)
+        for left in range(size - len(head), 0, -len(block)):
+            out.write(block[:left])
     return bytes(sink.getvalue())
 
 

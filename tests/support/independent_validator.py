@@ -8,7 +8,7 @@ import json
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ def refusal(
         _require(bool(rows), "no rows")
         declared = _declared(about)
         _check_rows(rows, facts, taken)
-        _check_marks(rows, _marks(about))
+        _check_marks(rows, about)
         _check_groups(rows, facts, declared, unbound)
     except RefusedError as reason:
         return str(reason)
@@ -72,9 +72,6 @@ def refusal(
 def _require(holds: bool, otherwise: str) -> None:
     if not holds:
         raise RefusedError(otherwise)
-
-
-# ---- files ---------------------------------------------------------------------------------------
 
 
 def _parquet(path: Path) -> tuple[list[Row], Any]:
@@ -212,14 +209,6 @@ def _check_columns(names: list[str]) -> None:
     _require(set(names) <= {*TEXTS, *INTEGERS, *OPTIONAL}, "an unknown column")
 
 
-# ---- metadata ------------------------------------------------------------------------------------
-
-
-def _marks(about: Any) -> dict[str, bool]:
-    methods = {} if about is None else about["methods"]
-    return {name: entry.get("transductive", False) for name, entry in methods.items()}
-
-
 def _declared(about: Any) -> dict[tuple[str, str, str], Declared]:
     if about is None:
         return {}
@@ -271,9 +260,6 @@ def _check_name(name: Any) -> None:
     _require("mmmmm" not in marks, "marks upon marks")
 
 
-# ---- rows ----------------------------------------------------------------------------------------
-
-
 def _check_rows(rows: list[Row], facts: AllFacts, taken: frozenset[str]) -> None:
     for row in rows:
         _require(all(isinstance(row.get(name), str) for name in TEXTS), "a text")
@@ -322,7 +308,9 @@ def _are_integers(values: Any, length: int, most: int) -> bool:
     return all(type(value) is int and 0 <= value <= most for value in values)
 
 
-def _check_marks(rows: list[Row], marks: dict[str, bool]) -> None:
+def _check_marks(rows: list[Row], about: Any) -> None:
+    methods = {} if about is None else about["methods"]
+    marks = {name: entry.get("transductive", False) for name, entry in methods.items()}
     for row in rows:
         value = row.get("transductive")
         if value is not None:
@@ -357,15 +345,10 @@ def _check_groups(
         answered = sorted(row["task_id"] for row in group)
         _require(answered == list(range(tasks or known.tasks)), "not every task once")
         column = [row.get("fingerprint") for row in group]
-        said = [*_said(column), *([] if fingerprint is None else [fingerprint])]
+        _require(all(type(text) in (str, type(None)) for text in column), "no text")
+        _require(len({text is None for text in column}) == 1, "a fingerprint in some rows only")
+        said = [text for text in [*column, fingerprint] if text is not None]
         _require(bool(said) or unbound, "unbound")
         for text in said:
             _require(re.fullmatch("[0-9a-fA-F]{12,64}", text) is not None, "no fingerprint")
             _require(known.fingerprint.startswith(text.lower()), "other tasks")
-
-
-def _said(column: list[Any]) -> Iterator[str]:
-    """The fingerprints of a group's rows: all of them, or none."""
-    _require(all(type(text) in (str, type(None)) for text in column), "a fingerprint that is none")
-    _require(len({text is None for text in column}) == 1, "a fingerprint in some rows only")
-    yield from (text for text in column if text is not None)

@@ -102,11 +102,6 @@ def write_coca(folder: Path) -> Path:
 
 
 def _preprocessor(folder: Path, mean: list[float], std: list[float], resample: int) -> None:
-    numbers = {
-        "image_mean": mean,
-        "image_std": std,
-        "resample": resample,
-        "rescale_factor": 1 / 255,
-    }
-    size = {"do_resize": True, "size": {"height": SIDE, "width": SIDE}}
+    numbers = {"image_mean": mean, "image_std": std, "resample": resample}
+    size = {"rescale_factor": 1 / 255, "do_resize": True, "size": {"height": SIDE, "width": SIDE}}
     (folder / "preprocessor_config.json").write_text(json.dumps(numbers | size))

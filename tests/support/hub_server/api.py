@@ -12,8 +12,6 @@ from hub_server.answers import Answer, HubError, as_file, as_json
 from hub_server.repos import Blob, Commit, PullRequest, Repo, Tree, is_lfs
 from hub_server.server import Call, HubServer, User, route
 
-# ---- repositories --------------------------------------------------------------------------------
-
 
 def _writer(call: Call, namespace: str, what: str) -> User:
     """Who asks, if they may write there."""
@@ -88,9 +86,6 @@ def create_tag(call: Call, repo: Repo, rev: str) -> Answer:
         raise HubError(409, f"Tag reference exists already: refs/tags/{tag}")
     repo.tags[tag] = repo.at(rev).oid
     return as_json({})
-
-
-# ---- files ---------------------------------------------------------------------------------------
 
 
 def _check_contents(call: Call, repo: Repo) -> None:
@@ -196,9 +191,6 @@ def xet_token(call: Call, repo: Repo, right: str, rev: str) -> Answer:
     return answer
 
 
-# ---- uploads and commits -------------------------------------------------------------------------
-
-
 def _may_commit(call: Call, repo: Repo) -> User:
     """Writers may commit; others to pull requests that they open."""
     if call.flag("create_pr"):
@@ -270,9 +262,6 @@ def _change(call: Call, repo: Repo, tree: Tree, key: str, value: dict[str, Any])
         tree[value["path"]] = call.hub.contents.lfs_blob(value["oid"])
     elif key == "deletedFile":
         del tree[value["path"]]
-
-
-# ---- pull requests -------------------------------------------------------------------------------
 
 
 def _summary(repo: Repo, found: PullRequest) -> dict[str, Any]:

@@ -359,8 +359,6 @@ class HubServer:
         return [r for r in self.requests if re.search(match, r.path) and method in (None, r.method)]
 
 
-# ---- the other side: huggingface_hub and datasets in this process --------------------------------
-
 # read by huggingface_hub when it is imported; the endpoint is set beside them
 ENVIRONMENT = {
     "HF_HUB_DISABLE_XET": "1",
