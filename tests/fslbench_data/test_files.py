@@ -250,9 +250,6 @@ def test_pointers_in_a_release_are_called_that(name, toy, tmp_path):
         fb.load_release(tmp_path / "release")
 
 
-# ---- folders for a moment ------------------------------------------------------------------------
-
-
 HOLD = """
 import sys
 from contextlib import suppress

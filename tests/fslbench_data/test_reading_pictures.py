@@ -17,6 +17,7 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `rep
 
 COLOURS = np.random.Generator(np.random.PCG64(0)).integers(0, 256, (6, 8, 3), dtype=np.uint8)
 RAMP = np.linspace(0, 65535, 64 * 64).reshape(64, 64).astype(np.uint16)
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
 
 
 def _file(picture, form="PNG", **options):
@@ -101,9 +102,6 @@ def test_orientation_and_transparency_of_16_bits():
     assert (np.asarray(decode(data))[..., 0] == np.rot90(RAMP[:8] >> 8, -1)).all()
     data = _file(Image.fromarray(np.array([[30000, 40000]], np.uint16)), transparency=30000)
     assert np.asarray(decode(data))[..., 0].tolist() == [[255, 40000 >> 8]]
-
-
-EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
 
 
 def test_formats_go_by_the_content_and_start_no_program(tmp_path, monkeypatch):

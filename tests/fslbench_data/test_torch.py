@@ -35,6 +35,8 @@ from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 from fslbench_data.torch import TaskDataset, collate  # noqa: E402
 
 DIGITS = ("digits", "open-5w5s5q")
+WHERE = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
+FIVE_SHOTS = WHERE | {"task_sets": "open-5w5s5q"}
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +69,6 @@ def test_an_item_is_a_task(tasks, embedded):
         tasks[31]
 
 
-def test_batches_are_the_same_with_workers(tasks):
-    whole = list(DataLoader(tasks, batch_size=8, collate_fn=collate))
-    assert [tuple(batch.support.shape) for batch in whole] == [(8, 5, 5, 64)] * 3 + [(7, 5, 5, 64)]
-    in_workers = list(DataLoader(tasks, batch_size=8, collate_fn=collate, num_workers=2))
-    assert all(map(_equal, whole, in_workers))
-
-
 def test_features_are_not_sent_to_workers(embedded):
     photos = TaskDataset(embedded, "groceries", "open-5w1s1q", features="efficientnet_lite0-pca128")
     sent = pickle.dumps(photos)
@@ -91,7 +86,7 @@ def test_batches_are_recorded_in_any_order(tasks):
     assert right == sum(table.column("n_correct").to_pylist())
 
 
-def test_what_cannot_be_recorded(tasks):
+def test_what_cannot_be_recorded_or_collated(tasks, embedded):
     batch, recorder = collate([tasks[0], tasks[1]]), fb.Recorder("it")
     with pytest.raises(PredictionError, match=r"for 1 tasks(.|\n)*begins with task 0"):
         batch.record(recorder, nearest_of(tasks[0]))
@@ -100,9 +95,6 @@ def test_what_cannot_be_recorded(tasks):
     with pytest.raises(PredictionError, match="predictions hold 5"):
         batch.record(recorder, torch.full((2, 25), 5))
     batch.record(recorder, nearest_of(batch).numpy())  # an array will do
-
-
-def test_one_batch_has_one_protocol(tasks, embedded):
     other = TaskDataset(embedded, "digits", "open-5w1s1q", features="pixels")
     with pytest.raises(SpecError, match=r"digits/open-5w1s1q, digits/open-5w5s5q"):
         collate([tasks[0], other[0]])
@@ -181,9 +173,6 @@ def test_transforms_that_fail_name_the_picture(birds):
         first(lambda picture: torch.from_numpy(np.array(picture)))
     with pytest.raises(SourceError, match="24 of 24 images of tiny are missing"):
         first(small, folder / "class_0")
-
-
-# ---- tasks drawn, and logs -----------------------------------------------------------------------
 
 
 LABELS = np.repeat(np.arange(12), 20)
@@ -354,10 +343,6 @@ def test_easyfsl(tmp_path, monkeypatch):
         log.record("m", (by_means(support, of, query) == answer).sum())
     assert np.shape(log.rows[0]["support_ids"]) == (5, 2)
     _check(log, tmp_path)
-
-
-WHERE = {"datasets": "digits", "features": "pixels", "task_sets": "open-5w1s1q"}
-FIVE_SHOTS = WHERE | {"task_sets": "open-5w5s5q"}
 
 
 def nearest(support, query, rng):

@@ -23,6 +23,7 @@ HOSTILE = (
 
 DIGITS = ("--dataset", "digits", *(f"--task-set={s}-5w10s7q" for s in ("open", "closed")))
 """The smallest board that has every kind of interval of sets with and without reused images."""
+REVIEW = "$ fslbench review examples/my_results.parquet --results examples/results -o comment.md"
 
 
 @pytest.fixture
@@ -37,9 +38,6 @@ def results(repository, example):
     """The same with the example under a hostile name, too."""
     repository.add(renamed(example, {"pixels/Ridge": HOSTILE}))
     return repository.folder
-
-
-REVIEW = "$ fslbench review examples/my_results.parquet --results examples/results -o comment.md"
 
 
 @pytest.mark.slow

@@ -231,7 +231,6 @@ def slow(support, query, rng):
 
 @pytest.mark.slow
 def test_killed_at_three_random_moments(tmp_path):
-    """SIGKILL, again and again: the same submission as an uninterrupted run."""
     (tmp_path / "slow.py").write_text(SLOW)
     code = "from fslbench_data.cli import main; main()"
     sets = [x for s in ("open-5w1s1q", "open-5w5s5q", "closed-5w1s1q") for x in ("--task-set", s)]
@@ -262,9 +261,6 @@ def test_killed_at_three_random_moments(tmp_path):
     assert not partial.exists()
     subprocess.run([*command, "-o", "y.parquet"], cwd=tmp_path, check=True, capture_output=True)
     assert path.read_bytes() == (tmp_path / "y.parquet").read_bytes()
-
-
-# ---- images -------------------------------------------------------------------------------------
 
 
 def _release(folder, dataset, task_set, classes, paths):
@@ -421,9 +417,6 @@ def test_numbered_pictures_come_first(pictures, tmp_path):
         fb.evaluate(read, release, images=tmp_path)
 
 
-# ---- settings and the command --------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("options", "kind", "said"),
     [
@@ -489,7 +482,6 @@ def test_methods_that_the_command_loads_and_those_that_it_cannot(tmp_path, monke
 
 
 def test_a_method_that_changes_the_folder_is_written_where_it_was_asked_for(tmp_path, monkeypatch):
-    """And in the run that the command names."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "goes.py").write_text(
         "import os\nimport numpy as np\n"
@@ -563,9 +555,6 @@ def test_a_method_is_inductive_if_no_run_was_not():
         ]
         for order in (of_runs, of_runs[::-1]):
             assert fb.merge(order).methods["ncc"].inductive is both
-
-
-# ---- scikit-learn --------------------------------------------------------------------------------
 
 
 def _digest(method, **options):

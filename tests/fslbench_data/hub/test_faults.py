@@ -34,8 +34,6 @@ MANIFEST = r"/resolve/.*release\.json"
 
 @dataclass
 class World:
-    """The server, the true release, and the waits that the client asked for."""
-
     hub: HubServer
     toy: Release
     waits: list[float]

@@ -59,9 +59,6 @@ def test_an_address_may_be_meant(text, meant):
     assert meant_address(text) == meant
 
 
-# ---- what the client raises ----------------------------------------------------------------------
-
-
 TOKEN = "hf_" + "A1b2" * 8
 
 
@@ -117,9 +114,6 @@ def test_own_errors_and_defects_pass():
 def test_foreign_messages_are_printable_and_without_secrets():
     said = plain(f"\n\x1b[31mno\x07: token={TOKEN} for ?X-Amz-Signature=abc&x=1\nmore")
     assert said == "?[31mno?: … for …"
-
-
-# ---- what is remembered between runs -------------------------------------------------------------
 
 
 @pytest.fixture

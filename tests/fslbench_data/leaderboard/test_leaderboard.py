@@ -34,6 +34,8 @@ from fslbench_data.scoring.score import score
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 
+REPO, DIGEST = "org/results", "0123456789abcdef" * 4
+
 
 def _methods(found):
     return {
@@ -202,9 +204,6 @@ def test_of_a_submission_only_its_counts_are_held(repository, embedded):
     assert 0 < found["held"] / 8 < 10_000, found["held"]
 
 
-REPO = "org/results"
-
-
 @pytest.fixture
 def full(hub, repository, newer, monkeypatch):
     """A Hub with a release and submissions to it, too many for one by one; and in a folder."""
@@ -255,9 +254,6 @@ def test_bad_ones_are_refused_and_large_ones_not_fetched(full):
     assert sorted(each["name"] for each in found["ignored"]) == odd
     assert not hub.seen(digest)
     assert invoke("leaderboard", "--results", REPO, "--check").exit_code == 1
-
-
-DIGEST = "0123456789abcdef" * 4
 
 
 def test_submissions_are_told_by_their_names_alone(repository):
@@ -352,9 +348,6 @@ def test_releases_that_stay_are_taken():
         assert parse_board(f'releases = ["{name}"]'.encode(), "x").releases == (name,)
     with pytest.raises(ResultsError, match=r"name a version: org/small@v1\.0\.0"):
         parse_board(b'releases = ["org/small"]', "here")
-
-
-# ---- which release a submission answers ----------------------------------------------------------
 
 
 def _rejected(found):

@@ -89,7 +89,6 @@ def test_its_table_has_the_board_s_numbers_and_marks(ranking):
 
 @pytest.mark.slow
 def test_every_row_says_how_its_numbers_are_made_again(example, tmp_path, root, monkeypatch):
-    """The page's commands, run in the repository, print the page's numbers."""
     repository = Repository(tmp_path / "results")
     repository.add(example)
     where = ["leaderboard", "--results", str(repository.folder), "--task-set", "open-5w5s5q"]

@@ -26,6 +26,7 @@ UNIT = INFO.protocol.n_query
 RNG = np.random.default_rng(0)
 MEMBERS = np.stack([RNG.permutation(12)[:5] for _ in range(T)])
 DESIGN = ClassDesign.of(MEMBERS)
+A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
 
 
 def _entry(label, counts, *, runs=1, stopped=None):
@@ -233,9 +234,6 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(counts, monkeypatch):
     entries += [replace(_entry("a", counts[8]), came=3)]
     entries += [replace(_entry("p20", counts[0][:20]), came=0)]
     assert _with_class_aware_intervals(_standing(entries)) == {"a", "p20", "p34"}
-
-
-A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
 
 
 @pytest.mark.parametrize(

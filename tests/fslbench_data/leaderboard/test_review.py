@@ -42,10 +42,13 @@ def test_the_rows_are_those_of_the_leaderboard_afterwards(repository, proposal, 
     assert "| 1 of 2 | 100.00 on every task | leader | mine | yes | yes |" in text
 
 
-def test_the_next_may_be_identical(repository, proposal, newer):
+def test_nothing_may_be_proposed_and_the_next_may_be_identical(repository, proposal, newer):
     counts = {KEY: random_counts(newer)}
     names = [proposal.add(answers(newer, counts, method)) for method in ("a", "b")]
-    text = review_text(review(proposal.files, names, repository.files, [newer]))
+    nothing, text = (
+        review_text(review(proposal.files, some, repository.files, [newer])) for some in ([], names)
+    )
+    assert nothing == "No submission is added.\n"
     assert f"a would lead {KEY}. Next is b, identical on every task." in text
 
 
@@ -59,11 +62,6 @@ def test_the_base_counts_as_it_stands(repository, proposal, newer):
     assert [each.where for each in found.rejected] == [there]
     assert found.boards == ()
     assert "says what another submission says, which came first" in review_text(found)
-
-
-def test_nothing_proposed(repository, proposal, newer):
-    found = review(proposal.files, [], repository.files, [newer])
-    assert review_text(found) == "No submission is added.\n"
 
 
 @pytest.mark.slow

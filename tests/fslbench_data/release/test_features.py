@@ -19,6 +19,7 @@ from fslbench_data.release.features import copies_folder, read_features
 from fslbench_data.release.release import load_release
 
 FEATURES = "fslbench_data.release.features"
+REPO = "org/sharded"
 
 
 @pytest.fixture(autouse=True)
@@ -184,9 +185,6 @@ def test_shards_that_do_not_fit_each_other(sharded):
     ):
         with pytest.raises(ReleaseError, match=what):
             read_features(shards, lambda table: folder / table.path)
-
-
-REPO = "org/sharded"
 
 
 @pytest.mark.parametrize("worth_a_copy", [0, 2**40])

@@ -34,6 +34,8 @@ from fslbench_data.release.release import load_release
 from fslbench_data.release.tables import read_groups, read_table
 
 KINDS = ("classes", "images", "features", "attributes", "tasks", "results")
+REPO = "org/toy"
+OPEN = "tasks/open-2w1s2q/cats.parquet"
 
 
 @pytest.fixture
@@ -98,12 +100,6 @@ def test_files_of_results_on_other_task_sets_are_not_read(embedded, copy, monkey
         assert one.methods == whole.methods
         rows = one.table.num_rows
         assert one.table.equals(whole.table) if rows else not whole.table.num_rows
-
-
-# ---- on the Hub, with the real client from a local server ----------------------------------------
-
-
-REPO = "org/toy"
 
 
 @pytest.fixture
@@ -239,9 +235,6 @@ def test_a_folder_comes_before_the_hub(published, toy, tmp_path, monkeypatch):
     assert not published.requests
 
 
-OPEN = "tasks/open-2w1s2q/cats.parquet"
-
-
 @pytest.fixture
 def folder(toy, tmp_path):
     return Path(shutil.copytree(toy.files.where, tmp_path / "release"))
@@ -291,9 +284,6 @@ def test_links_lead_out_of_the_folder_only_to_the_blobs_of_the_cache(toy, tmp_pa
         load_release(elsewhere)
 
 
-# ---- what is too much ----------------------------------------------------------------------------
-
-
 def test_a_manifest_has_64_mebibytes_at_most(folder):
     with (folder / "release.json").open("r+b") as file:
         file.truncate(65 << 20)
@@ -331,9 +321,6 @@ def test_one_long_text_for_every_row(column, biased, tmp_path, monkeypatch):
     folder = forge(biased, tmp_path / "r", entry.path, data)
     with pytest.raises(CorruptReleaseError, match="takes more than"):
         load_release(folder).attributes(entry.dataset, entry.name)
-
-
-# ---- what the footer says ------------------------------------------------------------------------
 
 
 def test_what_is_no_parquet(toy, tmp_path):
@@ -383,9 +370,6 @@ def test_row_groups_take_no_more_memory_than_a_whole_table(tmp_path, kind, monke
     with pytest.raises(CorruptReleaseError, match="x takes more than 3 MiB"):
         given.extend(read_groups(path, entry, id)[1])
     assert len(given) == (0 if pa.types.is_fixed_size_list(kind) else 1)
-
-
-# ---- what the rows say ---------------------------------------------------------------------------
 
 
 def _column(name, change, kind=None):
@@ -477,7 +461,6 @@ def test_numbers_of_the_manifest_that_contradict_each_other(toy, tmp_path, path,
 
 
 def test_image_paths_stay_in_the_folder_of_images(embedded, tmp_path):
-    """Others are only odd."""
     path = "images/groceries.parquet"
     bad = ("/etc/passwd", "../../key.png", "a/../../b.png", "C:\\x.png")
     odd = ("a:dog/1.png", "a\\b.png", "a/..b.png", "...png")

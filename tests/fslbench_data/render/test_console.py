@@ -42,6 +42,9 @@ from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.summary import summarize
 
 NAMES = ["[/]", "[/red]", "[bold]a[/bold]", "[link=https://example.org]a", ":smile:", "a\\[b]"]
+LETTERS = st.characters(exclude_categories=["C", "Z"]) | st.sampled_from("測試/ _-\u0302\ufdfa")
+HOSTILE = st.text(LETTERS, min_size=1, max_size=90).map(str.strip).filter(bool)
+MEAN = re.compile(r"[+-]?\d+\.\d\d(?: ± \d+\.\d+)?")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -85,10 +88,6 @@ def test_names_do_not_forge_marks(name):
     for what in ("method", "run"):
         with pytest.raises(MethodNameError, match="a mark that tables give"):
             check_method_name(name, what=what)
-
-
-LETTERS = st.characters(exclude_categories=["C", "Z"]) | st.sampled_from("測試/ _-\u0302\ufdfa")
-HOSTILE = st.text(LETTERS, min_size=1, max_size=90).map(str.strip).filter(bool)
 
 
 @given(st.lists(HOSTILE, min_size=1, max_size=40, unique=True), st.integers(40, 200))
@@ -265,9 +264,6 @@ def _report(name, embedded, path):
     return fb.score(fb.merge(parts), embedded)
 
 
-MEAN = re.compile(r"[+-]?\d+\.\d\d(?: ± \d+\.\d+)?")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
@@ -340,9 +336,6 @@ def test_names_are_cut_in_front_of_what_tells_them_apart(name, most):
     head = name.rpartition("/")[2]
     if cell_len(head) + 4 <= most:
         assert cut.endswith(head)
-
-
-# ---- in a notebook -------------------------------------------------------------------------------
 
 
 ELEMENTS = {"div", "p", "small", "b", "br", "span", "img"}

@@ -59,6 +59,10 @@ NASTY = Table(
     ),
     ("A note: 100 %.",),
 )
+GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩϑϕϖϱϵ"
+CATS = "cats/open-2w1s2q"
+DOGS = "dogs/open-2w1s2q"
+LONG = "efficientnet_lite0-pca128"
 
 
 def test_markdown_escapes():
@@ -145,12 +149,6 @@ def test_csv_says_of_training_runs_what_json_says(tmp_path):
     (row, *_) = csv.DictReader(alone.splitlines()[1:])
     error = next(s["run_error"] for s in content["scores"] if s["method"] == several)
     assert (row["versus"], float(row["run_error"])) == ("", pytest.approx(error))
-
-
-# ---- letters of LaTeX ----------------------------------------------------------------------------
-
-
-GREEK = "αβγδεζηθικλμνξοπρςστυφχψωΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩϑϕϖϱϵ"
 
 
 def _table(*names):
@@ -247,9 +245,6 @@ def test_no_number_is_a_negative_zero(root):
     assert plus_minus(Interval("open", 0.95, 9, 1.0, 0.3, False), signed=True) == "+1.00 ± 0.30"
 
 
-# ---- whatever a query gives ----------------------------------------------------------------------
-
-
 EVERY = [*FORMATS, "parquet"]
 ODD = [
     "MAP {DATE '99999-01-01': [1, 2]}",
@@ -334,10 +329,6 @@ def test_order_is_kept_where_values_become_texts(connection):
     table = _asked(connection, sql)
     assert table["n"].to_pylist() == list(range(200003))
     assert table["day"][0].as_py() == "2000-01-01"
-
-
-CATS = "cats/open-2w1s2q"
-DOGS = "dogs/open-2w1s2q"
 
 
 @pytest.fixture(scope="module")
@@ -459,15 +450,6 @@ def test_results_on_other_tasks_are_not_cited_as_this_release(tmp_path):
         assert refused[0].stderr == refused[1].stderr
         assert "the answers were made on other tasks than the release's" in refused[0].stderr
         assert [one.exit_code for one in refused] == [2, 2]
-
-
-def test_intervals_with_all_classes_at_once_use_which_queries_were_right():
-    said = str(fb.table(datasets="digits", task_sets=["allway-10w1s1787q", "closed-5w5s5q"]))
-    assert "± for new images uses which queries were right." in said
-    assert "takes tasks as a whole" not in said
-
-
-LONG = "efficientnet_lite0-pca128"
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from fslbench_data.validation.validate import validate
 
 SET = "open-5w5s5q"  # 31 tasks of 25 queries
 COUNTS = ("dataset", "task_set", "task_id", "n_correct", "n_query", "fingerprint")
+TEN_SHOTS = "open-5w10s7q"  # 19 tasks of 35 queries
 
 
 @pytest.fixture(scope="module")
@@ -117,12 +118,6 @@ def test_unbound_closed_results_are_said_to_be_so(embedded):
     assert report.signature.unbound == ("mine on digits/closed-5w5s5q",)
     assert [str(s) for s in report.signature.sets] == [f"digits/{SET}", "digits/closed-5w5s5q"]
     assert [str(each.scored) for each in report.sets] == [f"digits/{SET}"]
-
-
-# ---- marks in columns ----------------------------------------------------------------------------
-
-
-TEN_SHOTS = "open-5w10s7q"  # 19 tasks of 35 queries
 
 
 def _recorded(release, name, *, transductive=False):

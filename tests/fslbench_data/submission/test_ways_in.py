@@ -11,30 +11,20 @@ from msgspec.structs import replace
 from recorded import in_run, recorded
 
 import fslbench_data as fb
+from benchmark_spec import errors
 from benchmark_spec.digest import content_digest
-from benchmark_spec.errors import (
-    AccuracyError,
-    ContradictionError,
-    CountError,
-    DoubledTaskError,
-    FingerprintError,
-    FSLBenchError,
-    FSLBenchWarning,
-    MethodNameError,
-    MissingTaskError,
-    OutputError,
-    PredictionError,
-    SubmissionError,
-    TooLargeError,
-    UnboundError,
-    UnreadableError,
-)
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission.bindings import Method, Stopping
 from fslbench_data.submission.merging import renamed
 from fslbench_data.submission.reading import read_accuracies
 from fslbench_data.validation.validate import validate
+
+SET = "dtd/published-5w10s7q"  # 9 tasks of 35 queries
+COUNTS = [35, 30, 28, 0, 7, 33, 34, 20, 21]
+COMMAS = "separate the columns by commas"
+MERGED = ("open-5w5s5q", "open-5w1s1q")
+STOPPED = "closed-5w1s1q"
 
 
 def test_at_once_is_the_same_as_one_by_one(toy):
@@ -50,7 +40,7 @@ def test_the_first_tasks_may_be_answered_alone(toy, tmp_path):
     tasks = toy.task_set("cats", "closed-2w1s2q")
     recorder = fb.Recorder("mine")
     recorder.add(tasks[1], tasks.query_label[1])
-    with pytest.raises(MissingTaskError, match="task_id 0"):
+    with pytest.raises(errors.MissingTaskError, match="task_id 0"):
         recorder.submission()
     recorder.add(tasks[0], tasks.query_label[0])
     recorder.submission().write(tmp_path / "x.parquet")
@@ -63,7 +53,7 @@ def test_the_first_tasks_may_be_answered_alone(toy, tmp_path):
 def test_what_cannot_be_recorded(toy):
     tasks = toy.task_set("cats", "closed-2w1s2q")
     recorder = fb.Recorder("mine")
-    with pytest.raises(SubmissionError, match="nothing"):
+    with pytest.raises(errors.SubmissionError, match="nothing"):
         recorder.submission()
     for wrong, said in (
         ([0, 1, 0], "shape"),
@@ -73,24 +63,24 @@ def test_what_cannot_be_recorded(toy):
         ([[0, 1, 0, 1]] * 2, "2 tasks"),
         (([0, 1, 0, 1], [0.5]), "a tuple of which numpy makes no array"),
     ):
-        with pytest.raises(PredictionError, match=said):
+        with pytest.raises(errors.PredictionError, match=said):
             recorder.add(tasks[0], wrong)
     for counts in ([5, 0, 0, 0, 0], [-1], [1.5], [1] * 6, [], [[1]]):
-        with pytest.raises(CountError):
+        with pytest.raises(errors.CountError):
             recorder.add_counts(tasks, counts)
     recorder.add(tasks[0], [0, 1, 0, 1])
-    with pytest.raises(DoubledTaskError, match="task 0"):
+    with pytest.raises(errors.DoubledTaskError, match="task 0"):
         recorder.add(tasks[0], [0, 1, 0, 1])
-    with pytest.raises(MethodNameError):
+    with pytest.raises(errors.MethodNameError):
         fb.Recorder(" mine")
 
 
 def test_episodes_refuse_what_other_sets_do(embedded):
     tasks = embedded.task_set("digits", "episodes-10w100s10q")
     right = [task.query_label for task in tasks]
-    with pytest.raises(PredictionError, match="predictions for 601 tasks"):
+    with pytest.raises(errors.PredictionError, match="predictions for 601 tasks"):
         fb.Recorder("mine").add_task_set(tasks, [*right, right[0]])
-    with pytest.raises(PredictionError, match="of tasks of all classes alone"):
+    with pytest.raises(errors.PredictionError, match="of tasks of all classes alone"):
         fb.Recorder("mine").add_task_set(tasks, right, [own + 1 for own in right])
 
 
@@ -102,13 +92,9 @@ def test_a_file_that_cannot_be_written_leaves_nothing(toy, tmp_path):
         ("x", r"does not end in \.parquet"),
         ("y.parquet", "is a folder"),
     ):
-        with pytest.raises(OutputError, match=said):
+        with pytest.raises(errors.OutputError, match=said):
             submission.write(tmp_path / name)
     assert list(tmp_path.iterdir()) == [tmp_path / "y.parquet"]
-
-
-SET = "dtd/published-5w10s7q"  # 9 tasks of 35 queries
-COUNTS = [35, 30, 28, 0, 7, 33, 34, 20, 21]
 
 
 def test_fractions_and_percentages(embedded):
@@ -117,7 +103,7 @@ def test_fractions_and_percentages(embedded):
         found = fb.Submission.from_accuracies(scale * np.array(COUNTS) / 35, info, "mine")
         assert found.table.column("n_correct").to_pylist() == COUNTS
         assert found.bindings == {}
-        with pytest.raises(UnboundError):
+        with pytest.raises(errors.UnboundError):
             fb.score(found, embedded)
         assert fb.score(found, embedded, allow_unbound=True).signature.unbound
     vouched = fb.Submission.from_accuracies(np.array(COUNTS) / 35, info, "mine", bind=True)
@@ -135,7 +121,7 @@ def test_fractions_and_percentages(embedded):
     ],
 )
 def test_accuracies_that_no_tasks_give(values, said, embedded):
-    with pytest.raises(AccuracyError, match=said):
+    with pytest.raises(errors.AccuracyError, match=said):
         fb.Submission.from_accuracies(values, embedded.task_set_info(*SET.split("/")), "mine")
 
 
@@ -158,7 +144,7 @@ def test_lists_that_cannot_be_read(tmp_path):
     (tmp_path / "wide.csv").write_text("a,b\n1,2\n")
     (tmp_path / "empty.csv").write_text("")
     for name in ("objects.npy", "words.txt", "wide.csv", "empty.csv", "nowhere.txt"):
-        with pytest.raises(UnreadableError):
+        with pytest.raises(errors.UnreadableError):
             read_accuracies(tmp_path / name)
 
 
@@ -185,9 +171,6 @@ def test_two_files_of_one_method_are_compared(embedded, tmp_path):
     assert one.count("#") == 2  # the release and one task set
 
 
-COMMAS = "separate the columns by commas"
-
-
 @pytest.mark.parametrize(
     ("read", "name", "text", "fix"),
     [
@@ -200,7 +183,7 @@ COMMAS = "separate the columns by commas"
 )
 def test_the_fix_is_of_the_kind_that_was_meant(read, name, text, fix, tmp_path):
     (path := tmp_path / name).write_text(text)
-    with pytest.raises(FSLBenchError) as caught:
+    with pytest.raises(errors.FSLBenchError) as caught:
         read(path)
     assert fix in str(caught.value.fix)
 
@@ -209,10 +192,6 @@ def test_sizes_of_a_file_that_is_no_log(tmp_path):
     (path := tmp_path / "log.jsonl").write_text('{"method": "a", "classes": [1]}\n')
     said = invoke("score", path, "--class-sizes", "CUB").output
     assert f"class_ids, a column that {path} has not" in " ".join(said.split())
-
-
-MERGED = ("open-5w5s5q", "open-5w1s1q")
-STOPPED = "closed-5w1s1q"
 
 
 def answers(release, method, task_set=MERGED[0], **about):
@@ -299,41 +278,49 @@ def test_a_merged_file_is_read_of_a_stranger_too(files, tmp_path):
     assert (theirs.methods, theirs.bindings) == (ours.methods, ours.bindings)
     fewest = len({(r["method"], r["task_set"], r["run"]) for r in ours.table.to_pylist()})
     read_untrusted(path, limits=replace(Limits(), groups=fewest))
-    with pytest.raises(TooLargeError, match=f"has {fewest} combinations"):
+    with pytest.raises(errors.TooLargeError, match=f"has {fewest} combinations"):
         read_untrusted(path, limits=replace(Limits(), groups=fewest - 1))
 
 
 def test_one_file_stays_as_it_is_and_none_is_refused(files):
     assert fb.merge(files[0]).table.equals(fb.Submission.read(files[0]).table)
-    with pytest.raises(SubmissionError, match="nothing to merge"):
+    with pytest.raises(errors.SubmissionError, match="nothing to merge"):
         fb.merge([])
 
 
 DISAGREEMENTS = {
-    "the same file": (DoubledTaskError, "mine answers digits/open-5w5s5q in two", lambda s, _: s),
+    "the same file": (
+        errors.DoubledTaskError,
+        "mine answers digits/open-5w5s5q in two",
+        lambda s, _: s,
+    ),
     "tasks split": (
-        DoubledTaskError,
+        errors.DoubledTaskError,
         "in two submissions",
         lambda s, _: rows_of(replace(s, table=s.table.slice(20))),
     ),
-    "a run beside none": (DoubledTaskError, "in two submissions", lambda s, _: in_run(s, "a")),
+    "a run beside none": (
+        errors.DoubledTaskError,
+        "in two submissions",
+        lambda s, _: in_run(s, "a"),
+    ),
     "another description": (
-        ContradictionError,
+        errors.ContradictionError,
         "description is 'ours' and 'theirs'",
         lambda _, r: answers(r, "mine", MERGED[1], description="theirs"),
     ),
     "another mark": (
-        ContradictionError,
+        errors.ContradictionError,
         "transductive is False and True",
         lambda _, r: answers(r, "mine", MERGED[1], description="ours", transductive=True),
     ),
     "another mark in a column": (
-        ContradictionError,
+        errors.ContradictionError,
         "transductive is False and True",
         lambda _, r: rows_of(answers(r, "mine", MERGED[1]), transductive=True),
     ),
     "other tasks": (
-        FingerprintError,
+        errors.FingerprintError,
         "not the same tasks",
         lambda s, _: renamed(bound(s, fingerprint="0" * 64), {"mine": "other"}),
     ),
@@ -365,7 +352,7 @@ def test_a_run_does_not_vouch_for_another(loose, embedded, tmp_path):
         "number": replace(bound(two, tasks=20), table=two.table.slice(0, 20)),
     }[loose]
     files = [write(tmp_path / "one.parquet", one), write(tmp_path / "two.parquet", two)]
-    with pytest.raises(ContradictionError, match=r"one.parquet and .*two.parquet"):
+    with pytest.raises(errors.ContradictionError, match=r"one.parquet and .*two.parquet"):
         fb.merge(files)
 
 
@@ -374,10 +361,10 @@ def test_what_is_wrong_in_one_file_is_said_with_its_rows(embedded, tmp_path):
     rows["n_correct"][4] = 26
     good = write(tmp_path / "good.parquet", answers(embedded, "mine"))
     files = [good, write(tmp_path / "bad.csv", rows)]
-    with pytest.raises(CountError, match=r"bad.csv, data row 5 ") as caught:
+    with pytest.raises(errors.CountError, match=r"bad.csv, data row 5 ") as caught:
         fb.validate(files, embedded)
     assert "good" not in str(caught.value)
-    with pytest.raises(UnreadableError, match="there is no file"):
+    with pytest.raises(errors.UnreadableError, match="there is no file"):
         fb.score([files[0], tmp_path / "nowhere.csv"], embedded)
 
 
@@ -405,7 +392,7 @@ def _on_two(embedded):
 
 def test_one_name_on_two_features_is_two_methods(embedded, tmp_path):
     parts = _on_two(embedded)
-    with pytest.warns(FSLBenchWarning, match="near rests on other features in each of a, b"):
+    with pytest.warns(errors.FSLBenchWarning, match="near rests on other features in each of a, b"):
         merged = fb.merge(parts)
     named = dict.fromkeys(merged.table.column("method").to_pylist())
     assert [*named] == ["pixels/near", "net/near", "mine"]
@@ -426,7 +413,7 @@ def test_a_name_is_left_where_nothing_else_is_said_and_given_to_no_other(embedde
     silent = answers(embedded, "near", STOPPED)
     assert {*fb.merge([first, same, silent, other]).methods} == {"near", "mine"}
     taken = answers(embedded, "net/near", STOPPED)
-    with pytest.raises(ContradictionError, match="backbone is 'pixels' and 'net'") as caught:
+    with pytest.raises(errors.ContradictionError, match="backbone is 'pixels' and 'net'") as caught:
         fb.merge([*_on_two(embedded), taken])
     assert "--name pixels/near" in caught.value.fix
 

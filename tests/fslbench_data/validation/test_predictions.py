@@ -148,7 +148,6 @@ def _told(release, submission, of):
 
 
 def test_which_are_right_says_what_predictions_say(embedded):
-    """Of some methods, in a table whose other methods have predictions."""
     submission = _submission(embedded, _named(embedded, ("closed", "allway")))
     table = submission.table.take(np.random.default_rng(1).permutation(submission.table.num_rows))
     submission = replace(submission, table=table)

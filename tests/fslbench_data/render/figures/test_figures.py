@@ -198,7 +198,6 @@ def test_a_drawing_is_what_the_command_draws(path, tmp_path):
 
 @pytest.mark.slow
 def test_a_drawing_whatever_altair_is_set_to():
-    """A notebook that uses vegafusion for its own charts."""
     import altair
 
     drawing = fb.plot("accuracies", **DIGITS)
@@ -219,7 +218,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
         fb.plot("forest", nowhere, columns=3)
 
 
-def test_the_page_is_what_the_command_writes(path, tmp_path):
+def test_the_page_is_what_the_command_writes_and_a_frame_is_named_file(path, tmp_path):
     printed("report", str(path), *CHOSEN, "-o", str(tmp_path / "command"))
     page = fb.report_page(path, tmp_path / "python", **DIGITS)
     written = (tmp_path / "python" / "index.html").read_text(encoding="utf-8")
@@ -233,12 +232,9 @@ def test_the_page_is_what_the_command_writes(path, tmp_path):
     assert frame is not None
     assert html.unescape(frame[1]) == written
     assert frame[2] == "</iframe>"
-
-
-def test_a_page_of_a_frame_names_it_file(path):
     page = fb.report_page(fb.Submission.read(path).to_arrow(), **DIGITS)
-    (packed,) = re.findall('id="content">(.*?)</script>', page.text)
-    assert json.loads(gzip.decompress(base64.b64decode(packed)))["arguments"] == "FILE"
+    (content,) = re.findall('id="content">(.*?)</script>', page.text)
+    assert json.loads(gzip.decompress(base64.b64decode(content)))["arguments"] == "FILE"
 
 
 @pytest.mark.slow

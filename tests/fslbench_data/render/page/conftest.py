@@ -33,8 +33,6 @@ def page_file(tmp_path_factory, embedded):
 
 @dataclass
 class Tab:
-    """A page that is open, what its console said, and what it asked for."""
-
     page: Any
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)

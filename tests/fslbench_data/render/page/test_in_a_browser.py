@@ -29,6 +29,11 @@ pytestmark = pytest.mark.slow
 
 SHOTS = Path(os.environ.get("FSLBENCH_SCREENSHOTS", ""))
 """Where CI keeps what the page looks like."""
+HOSTILE = "<script>document.title = 'stolen'</script><img src=//e.vil onerror=alert(1)>"
+METHODS = 100
+PHONE, DESK = 390, 1300
+MARKUP = "</script><img src=x onerror=alert(1)>{{ packed }} `a` \"b\" & 'c'"
+NAMES = ("__proto__", "constructor", "toString", "α-TIM", MARKUP, "שלום")
 
 
 def _address(tab):
@@ -103,7 +108,6 @@ def test_choices_change_the_figures_and_the_address(open_page):
     [("open-5w5s5q", "usual intervals"), ("closed-5w5s5q", "same images only")],
 )
 def test_the_verdict_is_the_command_s(open_page, task_set, habit):
-    """The sentence and the matrix say what `fslbench compare` does, of new images first."""
     a, b = "efficientnet_lite0/NCC", "efficientnet_lite2/NCC"
     chosen = ["--dataset", "emoji", "--task-set", task_set, "--format", "csv"]
     lines = [*csv.DictReader(printed("compare", a, b, *chosen).splitlines()[1:])]
@@ -311,7 +315,6 @@ def test_a_task_set_with_one_method(open_page, tmp_path):
 
 
 def test_where_nobody_answered_the_whole_set(open_page, tmp_path):
-    """The scatter plot has the tasks of each method, and the sentence counts them."""
     release = fb.load_release()
     info = release.task_set_info("aircraft", "published-5w5s5q")
     rng = np.random.default_rng(0)
@@ -344,10 +347,6 @@ def test_scopes_levels_and_addresses(open_page):
     assert tab.page.input_value("#task_set") == "open-5w10s7q"
 
 
-HOSTILE = "<script>document.title = 'stolen'</script><img src=//e.vil onerror=alert(1)>"
-METHODS = 100
-
-
 @pytest.fixture(scope="module")
 def board_file(tmp_path_factory, embedded):
     repository = Repository(tmp_path_factory.mktemp("board") / "results")
@@ -367,9 +366,6 @@ def board_file(tmp_path_factory, embedded):
     ranking = leaderboard(repository.files, (embedded,), datasets="digits", task_sets=names)
     path.write_text(leaderboard_page(ranking), encoding="utf-8")
     return path
-
-
-PHONE, DESK = 390, 1300
 
 
 @pytest.fixture
@@ -430,10 +426,6 @@ def test_it_is_reached_by_keyboard_and_says_its_marks(tab):
 def test_axe_finds_nothing_serious(tab, axe):
     tab.page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true })")
     assert axe(tab, "html") == []
-
-
-MARKUP = "</script><img src=x onerror=alert(1)>{{ packed }} `a` \"b\" & 'c'"
-NAMES = ("__proto__", "constructor", "toString", "α-TIM", MARKUP, "שלום")
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `rep
 CLOSED, BIASED = "closed-2w1s2q", "biased_pixels-2w1s2q"
 HARDEST = {CLOSED: 3, BIASED: 1}
 """What the results answer worst."""
+HOSTILE = "</script><img src=x onerror=alert(1)>{{ packed }} \"b\" & 'c'"
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +144,6 @@ def test_attributes_stand_below_images(release, page):
 
 
 def test_without_images_at_hand_the_page_is_as_ever(release, results, page):
-    """Pictures add their section, and nothing else."""
     elsewhere = replace(release, files=replace(release.files, hub="org/name@0123456"))
     without = report_page(results, release=elsewhere).text
     left = page.replace(_section(page), "")
@@ -227,9 +227,6 @@ def test_an_image_that_may_not_be_passed_on_has_none(release, monkeypatch):
     block = _block(pictures.pictures_html(release, _many(release), (), None), CLOSED)
     assert block.count("may not be passed on") == 1
     assert block.count("<img") == 5
-
-
-HOSTILE = "</script><img src=x onerror=alert(1)>{{ packed }} \"b\" & 'c'"
 
 
 def test_names_are_text_whatever_they_hold(release):
