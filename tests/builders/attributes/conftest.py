@@ -13,13 +13,11 @@ def pictures(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny(pictures):
-    """The data set."""
     return read_pictures(pictures)
 
 
 @pytest.fixture(scope="session")
 def captioners(tmp_path_factory):
-    """A folder with the captioners of :data:`tiny_captioners`."""
     pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
     pytest.importorskip("open_clip", reason="needs open_clip, of the extra `builders`")
     pytest.importorskip("transformers", reason="needs transformers, of the extra `attributes`")

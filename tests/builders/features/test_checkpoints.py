@@ -180,29 +180,25 @@ def test_the_papers_preprocessing(saved):
             torch.testing.assert_close(features, _by_library(resized, batch))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
+def test_what_is_no_checkpoint(saved, tmp_path):
+    saved("little-resnet", "little.pt")
+    saved("test_resnet", "resnet.safetensors")
+    (tmp_path / "broken.pth").write_bytes(b"no checkpoint")
+    for name, said in (
         ("open_clip:little-clip/little.pt", r"cannot be made of little\.pt.*Missing key"),
         ("timm:test_vit@resnet.safetensors", r"cannot be made of resnet\.safet.*Missing key"),
         ("timm:test_vit@broken.pth", r"cannot be made of broken\.pth"),
         ("timm:test_vit@none.pth", r"there is no file none\.pth"),
-    ],
-)
-def test_what_is_no_checkpoint(name, said, saved, tmp_path):
-    saved("little-resnet", "little.pt")
-    saved("test_resnet", "resnet.safetensors")
-    (tmp_path / "broken.pth").write_bytes(b"no checkpoint")
-    with pytest.raises(BackboneError, match=said):
-        load_backbone(name, tmp_path)
+    ):
+        with pytest.raises(BackboneError, match=said):
+            load_backbone(name, tmp_path)
 
 
 TAGS = r"one of openai, laion400m_e31(.|\n)*open_clip:ViT-B-16/FILE"
 
 
-@pytest.mark.parametrize(
-    ("name", "said", "error"),
-    [
+def test_names_that_are_none(hub):
+    for name, said, error in (
         ("open_clip:ViT-B-17/openai", "open_clip architecture 'ViT-B-17'; did", UnknownNameError),
         ("open_clip:ViT-B-16/opnai", TAGS, UnknownNameError),
         ("open_clip:ViT-B-16/", TAGS, UnknownNameError),
@@ -215,11 +211,9 @@ TAGS = r"one of openai, laion400m_e31(.|\n)*open_clip:ViT-B-16/FILE"
             BackboneError,
         ),
         ("timm:vit_base_patch16_224.dino", "there is no such repository", BackboneError),
-    ],
-)
-def test_names_that_are_none(name, said, error, hub):
-    with pytest.raises(error, match=said):
-        load_backbone(name)
+    ):
+        with pytest.raises(error, match=said):
+            load_backbone(name)
 
 
 def test_every_tag_is_on_the_hub():
@@ -386,9 +380,8 @@ for kind in ("nearest", "bilinear", "bicubic"):
 def test_the_kernels_of_a_gpu_resize_as_torch_and_pillow_do():
     pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch for GPUs")
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    run = subprocess.run(
-        [sys.executable, "-c", KERNELS], capture_output=True, text=True, env=environment
-    )
+    command = [sys.executable, "-c", KERNELS]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert run.returncode == 0, run.stderr
     for line in run.stdout.splitlines():
         kind, _, most, share = line.split()

@@ -27,24 +27,21 @@ def small_shards(monkeypatch):
     monkeypatch.setattr("benchmark_spec.manifest.SHARD_IMAGES", 8)
 
 
-@pytest.mark.parametrize(
-    ("pieces", "sizes"),
-    [
+def test_pieces_of_any_size_give_the_same_shards():
+    for pieces, sizes in (
         ([X], [8, 8, 4]),
         ([X[:1], X[1:9], X[9:9], X[9:19], X[19:]], [8, 8, 4]),
         ([X[i : i + 1] for i in range(20)], [8, 8, 4]),
         ([X[:16]], [8, 8]),
         ([X[:5]], [5]),
-    ],
-)
-def test_pieces_of_any_size_give_the_same_shards(pieces, sizes):
-    images = sum(sizes)
-    shards = list(cut(iter(pieces), images, "x"))
-    assert [len(shard) for shard in shards] == sizes
-    assert content_digest_of(shards) == content_digest(feature_table(X[:images]))
-    assert np.array_equal(np.concatenate([feature_array(s) for s in shards]), X[:images])
-    ids = [image_id for shard in shards for image_id in shard.column("image_id").to_pylist()]
-    assert ids == list(range(images))
+    ):
+        images = sum(sizes)
+        shards = list(cut(iter(pieces), images, "x"))
+        assert [len(shard) for shard in shards] == sizes
+        assert content_digest_of(shards) == content_digest(feature_table(X[:images]))
+        assert np.array_equal(np.concatenate([feature_array(s) for s in shards]), X[:images])
+        ids = [image_id for shard in shards for image_id in shard.column("image_id").to_pylist()]
+        assert ids == list(range(images))
 
 
 def _with(at, value):
@@ -53,9 +50,8 @@ def _with(at, value):
     return changed
 
 
-@pytest.mark.parametrize(
-    ("pieces", "what"),
-    [
+def test_what_are_no_features_of_these_images():
+    for pieces, what in (
         ([X[:19]], "of 19 images, not one row for each image: 20"),
         ([X, X[:1]], "of 21 images, not one"),
         ([], "of 0 images"),
@@ -65,11 +61,9 @@ def _with(at, value):
         ([X[:10], X[10:].astype(np.int8)], "from image 10 on are"),
         ([X.astype(np.float32)], "type float32"),
         ([X[0]], r"shape \(3,\)"),
-    ],
-)
-def test_what_are_no_features_of_these_images(pieces, what):
-    with pytest.raises(SpecError, match=what):
-        list(cut(iter(pieces), 20, "x"))
+    ):
+        with pytest.raises(SpecError, match=what):
+            list(cut(iter(pieces), 20, "x"))
 
 
 def _writer(folder):
@@ -209,18 +203,15 @@ def test_blocks_and_scaled_images_change_nothing(monkeypatch):
     assert other == scale
 
 
-@pytest.mark.parametrize(
-    ("features", "what"),
-    [
+def test_what_cannot_be_projected():
+    for features, what in (
         (_features(n=300, d=5), "at most 5"),
         (_features(n=4), "at most 4"),
         (np.zeros((0, 20)), "at most 0"),
         (np.zeros((30, 20)), "all zero"),
-    ],
-)
-def test_what_cannot_be_projected(features, what):
-    with pytest.raises(SpecError, match=what):
-        pca_int8(features, 6)
+    ):
+        with pytest.raises(SpecError, match=what):
+            pca_int8(features, 6)
 
 
 def test_directions_without_any_image_are_zero():

@@ -98,8 +98,7 @@ def test_first_publication_and_a_second_run(hub, release):
     assert hub.repo(REPO).tags == {"v1.0.0": commit}
     assert not hub.repo(REPO).private
     before = len(hub.requests)
-    again = publish(release, code=0)
-    assert f"already published as {REPO}@v1.0.0, commit {commit}" in again.output
+    assert f"already published as {REPO}@v1.0.0, commit {commit}" in publish(release, code=0).output
     assert {request.method for request in hub.requests[before:]} == {"GET"}
     assert hub.sha(REPO) == commit
 
@@ -107,8 +106,7 @@ def test_first_publication_and_a_second_run(hub, release):
 def test_drawn_tables_are_published_as_files(hub, release, build):
     drawn = build(drawn='"closed"')
     assert not (drawn / CLOSED).exists()
-    result = publish(drawn)
-    assert "7 new, 0 changed" in result.output, result.output
+    assert "7 new, 0 changed" in publish(drawn).output
     assert "already published" in publish(drawn).output
     for path in (OPEN, CLOSED):
         assert hub.read(REPO, path, "v1.0.0") == (release / path).read_bytes()
@@ -159,8 +157,7 @@ def test_tables_that_are_gone_are_deleted(hub, release, build):
 
 def test_a_newer_version_is_not_replaced(hub, release, build):
     publish(build("1.1.0"))
-    result = publish(release, code=2)
-    assert "holds version 1.1.0, which is later than 1.0.0" in result.output
+    assert "holds version 1.1.0, which is later than 1.0.0" in publish(release, code=2).output
     assert list(hub.repo(REPO).tags) == ["v1.1.0"]
 
 
@@ -216,15 +213,13 @@ def test_refused_offline(hub, release, monkeypatch):
     ):
         if "logged" in said:
             monkeypatch.setenv("HF_TOKEN", "")
-        result = publish(release, *options, code=2)
-        assert said in result.output
+        assert said in publish(release, *options, code=2).output
     assert not hub.requests
 
 
 def test_a_private_repository(hub, release):
     hub.create_repo(REPO)
-    result = publish(release, "--private", code=2)
-    assert "is there already, and it is public" in result.output
+    assert "is there already, and it is public" in publish(release, "--private", code=2).output
     assert hub.files(REPO) == [".gitattributes"]
     hub.repos.clear()
     assert publish(release, "--private").exit_code == 0
@@ -295,8 +290,7 @@ def test_what_comes_back_is_compared_before_the_tag_is_set(hub, release):
 )
 def test_faults_that_stay(hub, release, quick_retries, fault, said):
     hub.faults.add(fault)
-    result = publish(release, code=2)
-    assert said in result.output
+    assert said in publish(release, code=2).output
     if hub.repos:
         assert not hub.repo(REPO).tags
         assert _commits(hub) == int(fault.match == "/tag/")
@@ -363,8 +357,7 @@ def test_proposed_merged_and_tagged(hub, release):
     result = publish(release, "--create-pr")
     assert "the main branch holds it: run the same command without --create-pr" in result.output
     assert not hub.repo(REPO).tags
-    result = publish(release)
-    assert "0 new, 0 changed, 7 unchanged, 0 deleted" in result.output
+    assert "0 new, 0 changed, 7 unchanged, 0 deleted" in publish(release).output
     assert hub.repo(REPO).tags == {"v1.0.0": hub.sha(REPO)}
     assert len(hub.seen(method="PUT")) == uploaded
     assert "already published" in publish(release, "--create-pr").output
@@ -402,7 +395,7 @@ def test_each_table_is_named_with_its_licence():
     assert "private repository changes nothing" in error.value.fix
 
 
-def test_what_may_be_published():
+def test_what_may_be_published(embedded):
     for dataset, redistribution, kinds, may_be in (
         ("pets", "images", ("pictures",), True),
         ("pets", "features", ("pictures",), False),
@@ -415,9 +408,6 @@ def test_what_may_be_published():
         manifest = _manifest(dataset, redistribution, *kinds)
         with nullcontext() if may_be else pytest.raises(LicenceError, match="may not be published"):
             check_licences(manifest)
-
-
-def test_the_package_may_be_published(embedded):
     check_licences(embedded.manifest)
 
 
@@ -426,6 +416,5 @@ def test_the_command_refuses_before_work(hub, sharded, tmp_path):
     shutil.copytree(sharded.files.where, folder)
     about = tuple(replace(d, redistribution="tables") for d in manifest.datasets)
     (folder / MANIFEST_FILE).write_text(replace(manifest, datasets=about).to_json())
-    result = publish(folder, "--private", code=2)
-    assert "8 tables may not be published" in result.output
+    assert "8 tables may not be published" in publish(folder, "--private", code=2).output
     assert not hub.requests

@@ -99,9 +99,8 @@ def posted(results, monkeypatch):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     launch = make_app(REPO, SECRET)
-    launch(
-        prevent_thread_lock=True, server_name="127.0.0.1", server_port=port, share=False, quiet=True
-    )
+    how = {"prevent_thread_lock": True, "share": False, "quiet": True}
+    launch(server_name="127.0.0.1", server_port=port, **how)
 
     def post(payload, secret=SECRET):
         headers = {"content-type": "application/json"}
@@ -470,13 +469,11 @@ def test_nothing_of_others_is_written_over(tmp_path):
 
 def test_the_space_runs_the_app(tmp_path, monkeypatch):
     options = ("--space", "org/results", "--title", 'The "best"', "--install", ADDRESS)
-    result = called(0, "results-repo", tmp_path / "space", *options)
-    assert result.stderr.count("wrote ") == 3
+    assert called(0, "results-repo", tmp_path / "space", *options).stderr.count("wrote ") == 3
     head = _head(tmp_path / "space/README.md")
     assert (head["sdk"], head["title"]) == ("gradio", 'The "best"')
-    assert (tmp_path / "space/requirements.txt").read_text() == (
-        ADDRESS.replace("fslbench @", "fslbench[app] @") + "\n"
-    )
+    required = ADDRESS.replace("fslbench @", "fslbench[app] @")
+    assert (tmp_path / "space/requirements.txt").read_text() == f"{required}\n"
     asked = []
 
     def make(repo_id):

@@ -128,11 +128,10 @@ def test_pictures_of_strangers_are_in_order_and_not_empty(folder, tmp_path):
     (entry,) = (t for t in release.manifest.tables if t.kind == "pictures")
     table = pq.read_table(folder / entry.path, partitioning=None)
     empty = [{**row, "image": {**row["image"], "bytes": b""}} for row in table.to_pylist()]
-    for number, (rows, said) in enumerate(
-        ((table.to_pylist()[::-1], "has not image 0"), (empty, "has no picture of image 0"))
-    ):
+    turned = table.to_pylist()[::-1]
+    for rows, said in ((turned, "has not image 0"), (empty, "has no picture of image 0")):
         data = parquet(pa.Table.from_pylist(rows, table.schema))
-        forged = load_release(forge(release, tmp_path / str(number), entry.path, data))
+        forged = load_release(forge(release, tmp_path / said, entry.path, data))
         with pytest.raises(FSLBenchError, match=said):
             stored_pictures(forged, entry.dataset)
 

@@ -339,7 +339,6 @@ def test_refusals(text, said, raw, tmp_path, monkeypatch):
 
 
 def test_a_package_is_missing(raw, tmp_path, monkeypatch):
-
     def require(module):
         raise errors.MissingPackageError(f"the package {module!r} is not installed")
 
@@ -392,8 +391,7 @@ def test_from_a_folder_to_a_release(folder, tmp_path):
     release = ("release", spec, "--raw", tmp_path, "-o", tmp_path / "r")
     assert "the description is empty" in called(2, *release).output
     spec.write_text(text.replace('description = ""', 'description = "Birds."'))
-    said = "options are empty: title, homepage, licence, citation"
-    assert said in called(2, *release).output
+    assert "options are empty: title, homepage, licence, citation" in called(2, *release).output
     spec.write_text(_filled(text))
     assert not (tmp_path / "r").exists()
     called(0, *release)

@@ -1,6 +1,7 @@
 """Suites made with attributes: ladders, tasks after FewSTAB, counterfactuals, releases of them."""
 
 import itertools
+from functools import partial
 from math import log
 
 import numpy as np
@@ -30,9 +31,7 @@ from builders.sampling.counterfactual import STEPS as STYLE_STEPS
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.fewstab_code import draw_released
 
-
-def drawn(attributes, protocol, **given):
-    return draw_ladder(attributes, protocol, dataset="d", label="x", seed=0, **given)
+drawn = partial(draw_ladder, dataset="d", label="x", seed=0)
 
 
 @pytest.mark.slow
@@ -58,13 +57,6 @@ def test_the_laws(seed, protocol, share, reuse):
         assert not list(bias_problems(tasks, name, table))
 
 
-def literal_scores(images, chosen):
-    """Equations 3 to 6 of the paper, as they stand there."""
-    everything = sorted(set().union(*images) - chosen)
-    p = {a: sum(a in image for image in images) / len(images) for a in everything}
-    return [sum(p[a] for a in image - chosen) for image in images]
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_queries_are_those_with_the_lowest_scores(seed):
     protocol = Protocol(3, 2, 3)
@@ -82,7 +74,10 @@ def test_queries_are_those_with_the_lowest_scores(seed):
             for i, image in enumerate(images)
             if names[t, k] not in image and (not ladder.inter_class[t, k] or image & others)
         ]
-        literal = literal_scores([images[i] for i in pool], chosen)
+        # equations 3 to 6 of the paper, as they stand there
+        rest = [images[i] - chosen for i in pool]
+        p = {a: sum(a in image for image in rest) / len(rest) for a in sorted(set().union(*rest))}
+        literal = [sum(p[a] for a in image) for image in rest]
         ours = attributes.classes[c].scores(np.array(pool), ladder.attributes[t])
         np.testing.assert_allclose(ours / len(pool), literal, rtol=1e-12, atol=1e-12)
         taken = sorted(literal[pool.index(i)] for i in found.query[t, k])
@@ -150,9 +145,8 @@ def test_queries_have_the_lowest_scores_of_the_released_code():
         for of in attributes.classes
         for a in np.flatnonzero((of.has.sum(1) >= 2) & ((~of.has).sum(1) >= 3))
     }
-    for classes, chosen, query, inter in zip(
-        biased.class_ids, found.attributes, biased.query, found.inter_class, strict=True
-    ):
+    rows = zip(biased.class_ids, found.attributes, biased.query, found.inter_class, strict=True)
+    for classes, chosen, query, inter in rows:
         for k, c in enumerate(classes):
             has = attributes.classes[c].has
             others = np.delete(chosen, k)
@@ -192,9 +186,8 @@ def test_another_attribute_is_allowed_after_five_misses():
     attributes = image_attributes(_of_words([*few, *many, *many]), [30, 45, 45])
     found = draw_released(attributes, Protocol(3, 5, 3), dataset="d", label="x", seed=0, tasks=5)
     biased = found.steps["released"]
-    for classes, chosen, support in zip(
-        biased.class_ids, found.attributes, biased.support, strict=True
-    ):
+    rows = zip(biased.class_ids, found.attributes, biased.support, strict=True)
+    for classes, chosen, support in rows:
         for k, c in enumerate(classes):
             others = attributes.classes[c].has[np.delete(chosen, k)][:, support[k]].sum(axis=0)
             assert (others.max() == 1) == (c == 0)
@@ -225,15 +218,12 @@ def test_as_task_sets(suite):
     assert draw_again("d", name, sizes, provenance, 20, attributes=table).equals(frozen)
     assert not list(task_problems(frozen, name, np.array(sizes)))
     assert not list(bias_problems(frozen, name, table))
-    biased, _ = draw_task_set(
-        "d", TaskSetName.parse("biased_x-3w2s3q"), sizes, tasks=20, attributes=table
-    )
+    twin = TaskSetName.parse("biased_x-3w2s3q")
+    biased, _ = draw_task_set("d", twin, sizes, tasks=20, attributes=table)
     assert frozen["class_ids"].equals(biased["class_ids"]) == (suite in ABLATION)
     if suite in ABLATION:
-        asked, of_biased = (
-            [sorted(row) for row in t["query"].to_pylist()] for t in (frozen, biased)
-        )
-        assert asked == of_biased
+        asked = [[sorted(row) for row in t["query"].to_pylist()] for t in (frozen, biased)]
+        assert asked[0] == asked[1]
         assert frozen["support"].to_pylist() != biased["support"].to_pylist()
     if suite == "sc2":
         words = table["attributes"].to_pylist()
@@ -260,14 +250,14 @@ def made():
     return versions(found, sizes, np.array(groups)), found, sizes
 
 
+counterfactual = partial(draw_counterfactual, dataset="d", label="style", seed=0)
+
+
 @pytest.mark.parametrize("reuse", [True, False])
 @pytest.mark.parametrize("protocol", [Protocol(5, 1, 2), Protocol(3, 2, 3), Protocol(2, 1, 1)])
 def test_the_laws_of_counterfactuals(reuse, protocol):
     objects, found, sizes = made()
-    tasks = 50 if reuse else None
-    steps, values = draw_counterfactual(
-        objects, protocol, dataset="d", label="style", seed=0, tasks=tasks, reuse=reuse
-    )
+    steps, values = counterfactual(objects, protocol, tasks=50 if reuse else None, reuse=reuse)
     first = np.cumsum(sizes) - sizes
     text, value = found["text"].to_pylist(), [v[0] for v in found["attributes"].to_pylist()]
     seen = []
@@ -282,26 +272,20 @@ def test_the_laws_of_counterfactuals(reuse, protocol):
                 support, query = first[c] + drawn.support[t, k], first[c] + drawn.query[t, k]
                 assert {value[i] for i in support} == {own[k]}
                 asked = {value[i] for i in query}
-                if step == "same":
-                    assert asked == {own[k]}
-                if step == "other":
-                    assert asked <= set(own) - {own[k]}
+                assert step != "same" or asked == {own[k]}
+                assert step != "other" or asked <= set(own) - {own[k]}
                 shown.setdefault(step, []).extend(text[i] for i in [*support, *query])
         assert shown["same"] == shown["any"] == shown["other"]
         assert len(set(shown["same"])) == len(shown["same"])
         seen += shown["same"]
     assert reuse or len(set(seen)) == len(seen)
-    pairs = {name: (name.split("-")[0], int(name.split("-")[1]) // 2) for name in seen}
-    if not reuse:
-        small = [pairs[name] for name in seen if int(name.split("-")[1]) < 6]
-        assert len(set(small)) == len(small)
+    small = [(c, int(o) // 2) for c, o in (name.split("-") for name in seen) if int(o) < 6]
+    assert reuse or len(set(small)) == len(small)
 
 
 def test_any_is_any_and_other_is_uniform():
     objects, found, sizes = made()
-    steps, values = draw_counterfactual(
-        objects, Protocol(2, 1, 5), dataset="d", label="style", seed=0, tasks=600
-    )
+    steps, values = counterfactual(objects, Protocol(2, 1, 5), tasks=600)
     value = np.array([VALUES.index(v[0]) for v in found["attributes"].to_pylist()])
     first = (np.cumsum(sizes) - sizes)[steps["any"].class_ids][..., None]
     counts = np.bincount(value[first + steps["any"].query].reshape(-1), minlength=4)
@@ -313,9 +297,9 @@ def test_any_is_any_and_other_is_uniform():
 def test_counterfactuals_that_cannot_be_drawn():
     objects, found, sizes = made()
     with pytest.raises(SamplingError, match=r"19 groups .* once with each of"):
-        draw_counterfactual(objects, Protocol(2, 9, 10), dataset="d", label="s", seed=0, tasks=1)
+        counterfactual(objects, Protocol(2, 9, 10), tasks=1)
     with pytest.raises(SamplingError, match="cannot draw None tasks"):
-        draw_counterfactual(objects, Protocol(2, 1, 1), dataset="d", label="s", seed=0)
+        counterfactual(objects, Protocol(2, 1, 1))
     two = found.set_column(2, "attributes", pa.array([["a", "b"]] * len(found)))
     with pytest.raises(SamplingError, match="image 0 has 2 attributes"):
         versions(two, sizes, np.full(len(found), -1))
@@ -325,11 +309,13 @@ def test_counterfactuals_that_cannot_be_drawn():
 
 
 # ---- frozen into a release, drawn again, and spoilt ----------------------------------------------
+def _table(biased, suite):
+    return biased.task_table(biased.task_set_info("things", f"{suite}-3w2s3q"))
+
+
 def test_steps_have_the_same_classes_attributes_and_number_of_tasks(biased):
     for suites in (FROZEN_STEPS[:5], FROZEN_STEPS[5:], STYLES[:3], STYLES[3:]):
-        tables = [
-            biased.task_table(biased.task_set_info("things", f"{suite}-3w2s3q")) for suite in suites
-        ]
+        tables = [_table(biased, suite) for suite in suites]
         for table in tables[1:]:
             assert table["class_ids"].equals(tables[0]["class_ids"])
             assert table["attributes"].equals(tables[0]["attributes"])
@@ -357,23 +343,21 @@ def test_names_and_twins():
 
 
 def _spoilt(biased, suite, column, task, values):
-    info = biased.task_set_info("things", f"{suite}-3w2s3q")
-    table = biased.task_table(info)
+    table, name = _table(biased, suite), TaskSetName.parse(f"{suite}-3w2s3q")
     rows = table[column].to_pylist()
     rows[task] = values
-    table = holding(column, rows)(table)
-    attributes = biased.attributes("things", suite_of(suite).attributes)
-    problems = [what.split(": ", 1) for what in bias_problems(table, info.name, attributes)]
+    attributes = biased.attributes("things", name.attributes)
+    found = bias_problems(holding(column, rows)(table), name, attributes)
+    problems = [what.split(": ", 1) for what in found]
     return {law for tasks, law in problems if tasks == f"task {task}"}
 
 
 @pytest.mark.parametrize("suite", FROZEN_STEPS)
 def test_spoilt_ladders_are_seen(biased, suite):
-    table = biased.task_table(biased.task_set_info("things", f"{suite}-3w2s3q"))
+    table = _table(biased, suite)
     own = table["attributes"][1].as_py()
-    assert "two classes have the same attribute" in _spoilt(
-        biased, suite, "attributes", 1, [own[0], own[0], own[2]]
-    )
+    same = [own[0], own[0], own[2]]
+    assert "two classes have the same attribute" in _spoilt(biased, suite, "attributes", 1, same)
     step = suite_of(suite).step
     if step != "random":
         has = biased.attributes("things", "words")["attributes"].to_pylist()
@@ -389,7 +373,7 @@ def test_spoilt_ladders_are_seen(biased, suite):
 
 @pytest.mark.parametrize("suite", [s for s in STYLES if "any" not in s])
 def test_spoilt_counterfactuals_are_seen(biased, suite):
-    table = biased.task_table(biased.task_set_info("things", f"{suite}-3w2s3q"))
+    table = _table(biased, suite)
     # the same object in the other style
     query, support = (
         [images[0] ^ 1, *images[1:]]
@@ -405,7 +389,7 @@ def test_drawn_again_needs_the_same_attributes(biased):
     name = TaskSetName.parse(entry.name)
     words = biased.attributes("things", "words")
     again = draw_again("things", name, SIZES, entry.provenance, 15, attributes=words)
-    assert again.equals(biased.task_table(biased.task_set_info("things", entry.name)))
+    assert again.equals(_table(biased, "biased_words"))
     changed = words.set_column(2, "attributes", pa.array([["x"]] * len(words)))
     with pytest.raises(SamplingError):
         draw_again("things", name, SIZES, entry.provenance, 15, attributes=changed)

@@ -39,9 +39,8 @@ def draw_all(draw):
 @pytest.fixture(scope="session")
 def class_lists(root):
     """All classes, not only those of the test split, in the order that the split is drawn from."""
-    return json.loads(
-        (root / "tests/builders/sources/class_lists.json").read_text(encoding="utf-8")
-    )
+    path = root / "tests/builders/sources/class_lists.json"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.fixture

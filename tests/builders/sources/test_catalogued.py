@@ -173,9 +173,8 @@ def planes(tmp_path, draw, class_lists):
     (data / "variants.txt").write_text("\n".join(reversed(class_lists["aircraft"])))
     (data / "images_variant_trainval.txt").write_text("0000002 737-400\n0000004 F-16A/B\n")
     (data / "images_variant_test.txt").write_text("0000001 737-400\n0000003 Spitfire\n")
-    (data / "images_box.txt").write_text(
-        "0000001 1 1 12 9\n0000002 2 1 7 6\n0000003 3 4 5 8\n0000004 1 1 2 2\n"
-    )
+    boxes = "0000001 1 1 12 9\n0000002 2 1 7 6\n0000003 3 4 5 8\n0000004 1 1 2 2\n"
+    (data / "images_box.txt").write_text(boxes)
     return tmp_path
 
 
@@ -362,8 +361,7 @@ def test_a_crop_of_every_annotation(photos, content):
     found = mscoco_boxes.read(photos, expected=BOXES)
     assert found.class_sizes == (5, 1)
     boxes = ["1,1,5,4", "4,3,7,7", "0,0,20,15", "0,0,7,7", "1,1,6,6", "2,2,13,7"]
-    paths = found.images.column("path").to_pylist()
-    assert [path.partition("xywh=")[2] for path in paths] == boxes
+    assert [path.partition("xywh=")[2] for path in found.images.column("path").to_pylist()] == boxes
     assert found.images.column("group").to_pylist() == [0, 1, 1, 1, 1, 1]
     assert set(found.provenance["lists"]) == {"instances_train2017.json"}
 
@@ -465,9 +463,8 @@ def test_damaged_files(tmp_path, content, problem):
         np.save(path, content)
     else:
         path.write_bytes(path.read_bytes()[:1000] if content is None else content)
-    _refused(
-        quickdraw, tmp_path, rf"angel.npy is damaged: .*{problem}|{problem}", expected=DRAWINGS
-    )
+    said = rf"angel.npy is damaged: .*{problem}|{problem}"
+    _refused(quickdraw, tmp_path, said, expected=DRAWINGS)
     found = quickdraw.read(tmp_path, expected=DRAWINGS, allow_missing=True)
     assert found.class_names == ("animal migration",)
     assert found.provenance["left_out"] == {"images": ["angel.npy"], "classes": ["angel"]}

@@ -64,9 +64,8 @@ def test_table_in_the_order_of_the_class_label(tmp_path, write):
     assert found.class_names == ("zebra", "ant")
     assert found.class_sizes == (2, 3)
     assert found.images.column("path").to_pylist() == [f"train#{row}" for row in order]
-    assert found.images.column("sha256").to_pylist() == [
-        hashlib.sha256(encoded[row]).hexdigest() for row in order
-    ]
+    digests = [hashlib.sha256(encoded[row]).hexdigest() for row in order]
+    assert found.images.column("sha256").to_pylist() == digests
     assert np.asarray(found.open(1))[2, 1].tolist() == [2, 0, 7]
     about = {key: found.provenance[key] for key in ("repository", "revision", "split")}
     assert about == {"repository": "repo", "revision": None, "split": "train"}

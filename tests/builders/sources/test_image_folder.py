@@ -158,8 +158,7 @@ def test_groups_of_a_list(tmp_path, draw_all):
     draw_all(tmp_path, "cat/a.png", "cat/b.png", "dog/c.png", "dog/x, y.png")
     options = {**OPTIONS, "groups": "groups.csv"}
     listed = tmp_path / "groups.csv"
-    lines = 'path,group\n"dog/x, y.png",7\n\ncat/b.png,burst\ncat/a.png,7\n'
-    listed.write_text(lines, "utf-8-sig")
+    listed.write_text('path,group\n"dog/x, y.png",7\n\ncat/b.png,burst\ncat/a.png,7\n', "utf-8-sig")
     found = read_source("image_folder", tmp_path, name="pets", options=options)
     assert found.images.column("group").to_pylist() == [0, 1, None, 0]
     digest = hashlib.sha256(listed.read_bytes()).hexdigest()

@@ -37,8 +37,6 @@ SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8">'
     '<rect x="4" width="4" height="8" fill="#f00"/><!-- {} --></svg>'
 )
-
-
 ENTITY = (
     b'<!DOCTYPE svg [<!ENTITY e SYSTEM "/etc/hostname">]>\n'
     b'<svg xmlns="http://www.w3.org/2000/svg">&e;</svg>'
@@ -71,9 +69,8 @@ def drawings(fetched, tmp_path, monkeypatch):
     (roots[0] / "package/data/openmoji.json").write_text(json.dumps(ENTRIES))
     for code in (entry["hexcode"] for entry in ENTRIES):
         (raw / emoji.OPENMOJI / f"{code}.svg").write_text(SVG.format(code))
-    for root, style, place in zip(
-        roots[1:3], ("google", "twitter"), (emoji.GOOGLE, emoji.TWITTER), strict=True
-    ):
+    vendors = ("google", emoji.GOOGLE), ("twitter", emoji.TWITTER)
+    for root, (style, place) in zip(roots[1:3], vendors, strict=True):
         listed = []
         for code in ("1F9D1-200D-1F373", "1F468-200D-1F373", "2602-FE0F"):
             drawn = (style, code) != ("twitter", "2602-FE0F")
@@ -103,7 +100,6 @@ def test_every_emoji_in_the_styles_that_have_it(drawings):
     assert found.superclasses == ("people-body", "travel-places")
     makers = ("Ann (OpenMoji)", "Google (Noto Emoji)", "Twitter (Twemoji)")
     assert {*found.images["creator"].to_pylist()} == {*makers, "Microsoft (Fluent Emoji)"}
-    assert found.texts is not None
     assert found.texts[paths[11]] == "umbrella: “wet”"
 
 
@@ -303,9 +299,8 @@ def clip_art(fetched, tmp_path):
     draw("animals/birds/mine", (9, 9, 9), licence="")
     draw("animals/birds/gpl", (8, 8, 8), licence=GPL)
     draw("animals/birds/sign", (6, 6, 6))
-    (svg / "animals/birds/sign.svg").write_text(
-        _rdf().replace("<metadata>", '<image href="bird.png"/><metadata>')
-    )
+    sign = _rdf().replace("<metadata>", '<image href="bird.png"/><metadata>')
+    (svg / "animals/birds/sign.svg").write_text(sign)
     draw("animals/general", (1, 1, 1))
     draw("computer/icons/blue/apps/bird", (2, 2, 2))
     (png / "unsorted").mkdir()
@@ -327,7 +322,6 @@ def test_the_whole_rule(clip_art, monkeypatch):
     assert found.provenance["left_out_by_rule"] == left_out
     assert found.open(4).size == (3, 1)  # the drawing without the white around it
     assert found.encoded(4) is None
-    assert found.texts is not None
     assert found.texts[f"{prefix}/03.png"] == "A bird. bird, animal"
     monkeypatch.setattr(openclipart, "EXPECTED", {"animals/birds": 21})
     _refused(openclipart, clip_art, "animals/birds has 20 images, not 21", CatalogueError)
@@ -395,7 +389,6 @@ def test_fashion_mnist_is_training_part_then_test_part(fetched, tmp_path, monkey
     shown = ("train", 1), ("t10k", 0), ("train", 0), ("train", 2)
     paths = [f"{part}-images-idx3-ubyte.gz#{row}" for part, row in shown]
     assert found.images["path"].to_pylist() == paths
-    assert found.pixels is not None
     assert found.pixels[:, 0].tolist() == [4, 100, 0, 8]
     assert found.white == 255
     monkeypatch.setattr(fashion_mnist, "CLASSES", ("T-shirt/top",))

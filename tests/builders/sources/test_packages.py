@@ -68,9 +68,8 @@ class Store:
             self.program(name, f'echo "{name} $@" >> {self.log}; cp {self.shelf}/{name}/* .')
         (self.programs / "pip/__init__.py").touch()
         program = self.programs / "pip.sh"
-        self.pip.write_text(
-            f"import subprocess, sys\nsubprocess.run([{str(program)!r}, *sys.argv])"
-        )
+        code = f"import subprocess, sys\nsubprocess.run([{str(program)!r}, *sys.argv])"
+        self.pip.write_text(code)
 
     def program(self, name, script):
         path = self.programs / ("pip.sh" if name == "pip" else name)

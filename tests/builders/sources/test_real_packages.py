@@ -41,7 +41,6 @@ def test_a_source_is_what_it_was(name, read_package):
 
 def test_drawn_glyphs(read_package, golden, embedded):
     found = read_package("glyphs_sample")
-    assert found.pixels is not None
     for image_id in range(0, len(found.images), 97):
         levels = np.asarray(found.open(image_id))[..., 0]
         digest = found.images.column("sha256")[image_id].as_py()
@@ -90,10 +89,8 @@ def test_words_of_clip_art_by_spacy(read_package, embedded):
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
     images = read_package("openclipart")
-    agreement = check_module("clip_art_words").agreement
-    found = agreement(
-        _attributes(images, f"given+spacy:{MODEL}"), _held(embedded, images, "titles")
-    )
+    words = _attributes(images, f"given+spacy:{MODEL}"), _held(embedded, images, "titles")
+    found = check_module("clip_art_words").agreement(*words)
     assert found == pytest.approx(0.984, abs=0.02)
 
 
@@ -109,11 +106,7 @@ def test_scenes_are_found_again(folder_of):
 
 
 def test_the_embedded_release_is_made_again(folder_of, tmp_path):
-    """Some data sets of it, without results: the check makes it whole.
-
-    With images and groups, attributes of two kinds, all suites, numbers of queries that were
-    chosen, features of pixels, and published tasks.
-    """
+    """Data sets that have all kinds of tables but results: the check makes it whole."""
     only = ("digits", "groceries", "emoji", "dtd")
     own = tmp_path / "packages"  # other processes unpack theirs beside these
     own.mkdir()

@@ -102,21 +102,18 @@ def test_mixed_precision_is_of_training_alone():
     assert torch.equal(judged, network(images))
 
 
-@pytest.mark.parametrize(
-    ("make", "inputs", "side", "shape", "parameters"),
-    [
+def test_maps_and_parameters_are_as_many_as_in_papers():
+    for make, inputs, side, shape, parameters in (
         (Conv4, 3, 84, (64, 5, 5), 113_088),
         (Conv4, 1, 84, (64, 5, 5), 111_936),
         (partial(Conv4, 32, (True, True, False, False)), 1, 28, (32, 7, 7), None),
         (ResNet12, 3, 84, (640, 5, 5), 12_424_320),
         (ResNet12, 1, 28, (640, 1, 1), None),
         (partial(ResNet12, pools=(True, True, True, False)), 3, 84, (640, 10, 10), None),
-    ],
-)
-def test_maps_and_parameters_are_as_many_as_in_papers(make, inputs, side, shape, parameters):
-    network = make(inputs=inputs).eval()
-    with torch.no_grad():
-        assert network(torch.rand(2, inputs, side, side)).shape == (2, *shape)
-    assert (network.channels, network.size(side), network.size(side)) == shape
-    count = sum(weights.numel() for weights in network.parameters())
-    assert count == (parameters or count)
+    ):
+        network = make(inputs=inputs).eval()
+        with torch.no_grad():
+            assert network(torch.rand(2, inputs, side, side)).shape == (2, *shape)
+        assert (network.channels, network.size(side), network.size(side)) == shape
+        count = sum(weights.numel() for weights in network.parameters())
+        assert count == (parameters or count)

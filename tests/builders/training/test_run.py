@@ -119,9 +119,8 @@ def test_the_weights_kept_are_the_best_and_answer_as_validated(finished, images)
 
 
 def test_it_learns(images, tmp_path):
-    settings = structs.replace(
-        _trained_by(steps=60, rate=0.01), validation=ValidationSettings(str(TASK), 20, 20)
-    )
+    validation = ValidationSettings(str(TASK), 20, 20)
+    settings = structs.replace(_trained_by(steps=60, rate=0.01), validation=validation)
     run.train(settings, images, images, tmp_path / "r")
     new = run.accuracy(build_method(settings, 8), settings, images, 50)
     assert run.accuracy(load_trained(tmp_path / "r").method, settings, images, 50) > new + 10
@@ -198,9 +197,8 @@ def test_other_changes():
     assert torch.equal(none, plain)
 
 
-@pytest.mark.parametrize(
-    ("how", "expected"),
-    [
+def test_rates_of_steps():
+    for how, expected in (
         ({"rate": 2.0}, [2, 1 + 0.5**0.5, 1, 1 - 0.5**0.5]),
         ({"rate": 2.0, "schedule": "constant"}, [2, 2, 2]),
         ({"schedule": "step", "step_size": 2, "gamma": 0.5}, [1, 1, 0.5, 0.5, 0.25]),
@@ -208,11 +206,9 @@ def test_other_changes():
             {"schedule": "multistep", "milestones": (1, 3), "gamma": 0.1, "warmup": 2},
             [1 / 3, 2 / 3, 1, 0.1, 0.1, 0.01],
         ),
-    ],
-)
-def test_rates_of_steps(how, expected):
-    settings = TrainingSettings(**{"steps": len(expected), "rate": 1.0, **how})
-    np.testing.assert_allclose(list(run._rates(settings)), expected, atol=1e-12)
+    ):
+        settings = TrainingSettings(**{"steps": len(expected), "rate": 1.0, **how})
+        np.testing.assert_allclose(list(run._rates(settings)), expected, atol=1e-12)
 
 
 NETWORK = NetworkSettings(channels=4, pools=(True, True, False, False))

@@ -13,7 +13,6 @@ from builders.features.extraction import Settings, extracted  # noqa: E402
 
 @pytest.fixture(scope="session")
 def weights(tmp_path_factory):
-    """A folder with the checkpoint of :data:`TINY`."""
     return write_checkpoint(tmp_path_factory.mktemp("weights"))
 
 
@@ -25,7 +24,6 @@ def pictures(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny(pictures):
-    """The data set."""
     return read_pictures(pictures)
 
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -37,8 +36,6 @@ from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.sources.checking import keeping_damaged
 from fslbench_data.release.release import load_release
-
-Array = np.ndarray[Any, Any]
 
 
 def test_they_are_those_of_a_plain_loop_and_recorded(tiny, extract, tmp_path, weights):
@@ -219,9 +216,8 @@ def _file(mode="RGB", turned=0, **options):
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("data", "plain"),
-    [
+def test_which_files_are_plain():
+    for data, plain in (
         (_file(), True),
         (_file("L"), True),
         (_file(progressive=True), True),
@@ -234,10 +230,8 @@ def _file(mode="RGB", turned=0, **options):
         (_file()[:-100], False),
         (b"\xff\xd8\xff\xd9", False),
         (b"", False),
-    ],
-)
-def test_which_files_are_plain(data, plain):
-    assert is_plain_jpeg(data) is plain
+    ):
+        assert is_plain_jpeg(data) is plain
 
 
 def test_the_path_of_a_gpu_gives_nearly_the_reference(weights, tmp_path):
@@ -442,24 +436,14 @@ def test_the_command(spec, pictures, weights, tmp_path, plain):
 
 
 def test_pixels_need_no_network(tmp_path):
+    command = ["features", "digits", "--backbone", "pixels", "-o", tmp_path / "x"]
+    assert "--address goes with --engine ray" in called(2, *command, "--address", "x:1").output
     for told in ("wrote", "is finished"):
-        said = called(0, "features", "digits", "--backbone", "pixels", "-o", tmp_path / "x")
+        said = called(0, *command)
         assert said.stdout.startswith("digits 1,797 images ")
         assert told in said.stderr
         assert {path.name for path in (tmp_path / "x").iterdir()} == {FILE, "features"}
     assert read_precomputed(tmp_path / "x").datasets == ("digits",)
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        ("digits --backbone resnet", "unknown backbone 'resnet'"),
-        ("nothing --backbone pixels", "unknown source 'nothing'"),
-        ("digits --backbone pixels --address x:1", "--address goes with --engine ray"),
-    ],
-)
-def test_what_the_command_refuses(words, problem, tmp_path):
-    assert problem in called(2, "features", *words.split(), "-o", tmp_path / "x").output
 
 
 @pytest.mark.slow

@@ -194,7 +194,6 @@ def test_a_cluster_that_wants_a_token(ray, root, tmp_path):
     env = _environment(root, tmp_path, own)
     head = subprocess.Popen([sys.executable, "-c", HEAD], text=True, env=env, **pipes)
     try:
-        assert head.stdout is not None
         address = head.stdout.readline().strip()
 
         def call(settings):

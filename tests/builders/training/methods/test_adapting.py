@@ -44,14 +44,10 @@ def _after_steps(episode, weights, bias, steps):
     return queries @ weights.T + bias
 
 
-def test_scores_of_anil_are_those_of_a_head_after_its_steps(anil):
+def test_scores_loss_and_gradients_of_anil_are_those_through_its_steps(anil):
     episode = fixed_episode(WAY, SHOT, QUERY, 4, 2, 2)
     head = numbers(anil.head.weight), numbers(anil.head.bias)
     assert_near(_answers(anil, episode), _after_steps(episode, *head, 3))
-
-
-def test_the_loss_of_anil_and_its_gradients_are_those_through_the_steps(anil):
-    episode = fixed_episode(WAY, SHOT, QUERY, 4, 2, 2)
     head = np.concatenate([numbers(values).ravel() for values in anil.head.parameters()])
 
     def loss_of(head):

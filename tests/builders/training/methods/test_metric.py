@@ -90,17 +90,13 @@ def _attended(method, episode, train):
 
 
 @pytest.mark.parametrize("shot", [1, 3])
-def test_scores_of_can_are_cosines_of_what_attends(shot, can):
+def test_can_is_that_of_the_paper(shot, can):
+    """Scores are cosines of what attends; the loss, of all classes and half of the nearest."""
     episode = fixed_episode(3, shot, 2, 4, 2, 2)
     classes, queries = (maps.mean(axis=3) for maps in _attended(can.eval(), episode, train=False))
     expected = [[7 * cosine(classes[m, k], queries[m, k]) for k in range(3)] for m in range(6)]
     scores = can.scores(episode.support, episode.query.flatten(0, 1))
     np.testing.assert_allclose(numbers(scores), expected, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("shot", [1, 3])
-def test_the_loss_of_can_is_of_all_classes_and_half_of_the_nearest_at_each_place(shot, can):
-    episode = fixed_episode(3, shot, 2, 4, 2, 2)
     classes, queries = _attended(can.train(), episode, train=True)
     classes = classes.mean(axis=3)
     weights, bias = numbers(can.classifier.weight), numbers(can.classifier.bias)
@@ -217,8 +213,7 @@ def test_scores_are_those_of_the_paper(shot):
     with torch.no_grad():
         scores = method.scores(episode.support, episode.query.flatten(0, 1))
     both = torch.cat([episode.support.flatten(0, 1), episode.query.flatten(0, 1)])
-    maps = _self_correlated(method, numbers(both), False)
-    expected = _compared(method, maps, shot, False)
+    expected = _compared(method, _self_correlated(method, numbers(both), False), shot, False)
     np.testing.assert_allclose(numbers(scores), expected, rtol=0, atol=1e-9)
 
 
