@@ -301,18 +301,14 @@ def nine():
     return Counts(rng.binomial(queries[:, None], chance), np.full(9, 40), queries)
 
 
-def _paired_p(nine, i, j):
-    difference = pair_differences(nine, np.array([i]), np.array([j]))
-    return np.asarray(paired_p(difference, "open"))
-
-
 def test_p_values_are_those_of_pairs_one_by_one(nine):
     """To the last bit; a method that answered fewer tasks is compared on these."""
     first, second = np.triu_indices(9, 1)
     tasks = np.where(np.arange(9) == 2, 11, 40)
     some = replace(nine, correct=nine.correct * (np.arange(40) < tasks[:, None]), tasks=tasks)
     for of in (nine, some):
-        alone = np.concatenate([_paired_p(of, i, j) for i, j in zip(first, second, strict=True)])
+        each = [pair_differences(of, first[i : i + 1], second[i : i + 1]) for i in range(36)]
+        alone = np.concatenate([np.asarray(paired_p(pair, "open")) for pair in each])
         every = pair_p(of, first, second, "open")
         assert every.tolist() == alone.tolist()
     few = [pair_p(some, first[i : i + 5], second[i : i + 5], "open") for i in range(0, 36, 5)]

@@ -351,15 +351,6 @@ def test_one_line_of_anything(text, shown):
     assert one_line(text) == shown
 
 
-def test_task_set_names():
-    name = TaskSetName.parse("open-5w5s5q")
-    assert (name.suite, name.protocol, str(name)) == ("open", Protocol(5, 5, 5), "open-5w5s5q")
-    assert name.interval == "open"
-    assert str(name.closed_twin) == "closed-5w5s5q"
-    assert TaskSetName.parse("published-5w1s1q").interval == "open"
-    assert TaskSetName.parse("closed-5w1s1q").interval == "closed"
-
-
 KINDS = [
     kind
     for _, kind in inspect.getmembers(errors, inspect.isclass)

@@ -536,14 +536,6 @@ def test_blocks_of_pairs_have_the_numbers_of_all_at_once(design, monkeypatch):
 SIX = np.repeat(np.arange(6), 2)
 
 
-def test_uses_are_counted():
-    ids = np.array([[0, 1, 4], [2, 8, 0], [5, 4, 10], [6, 3, 1]])
-    design = SuperclassDesign.of(ids, [f"superclass {s}" for s in SIX])
-    assert (design.superclasses, design.uses.tolist()) == (6, [4, 2, 3, 1, 1, 1])
-    assert (design.concentration, design.disjoint_tasks) == ((16 + 4 + 9 + 3) / 16, 2)
-    assert (design.disjoint, design.obstacle) == (False, None)
-
-
 @pytest.mark.parametrize(
     ("ids", "superclasses", "obstacle"),
     [
@@ -705,13 +697,6 @@ def test_classes_used_once_are_noise():
     log_weights = -11.5 * np.log(scale) - 2.5 * np.log1p(x) + np.log(of_x)
     expected = np.exp(log_weights - log_weights.max())
     assert weights[0, 0] == pytest.approx(expected / expected.sum(), rel=1e-7)
-
-
-def test_results_that_superclasses_determine_have_a_finite_width():
-    ids, design = unequal(7, 40)
-    y, norm2 = values([SUPERCLASS[ids].sum(axis=1), np.full(40, 3)])
-    mixtures = mixtures_of(design, design.coordinates(y), norm2)
-    assert np.isfinite(relative_halfwidths(mixtures, 0.95)).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,7 @@ from analysis_sql.intervals.power import (
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
-from analysis_sql.planning.leave_one_out_plan import (
-    LeftOutPilot,
-    Part,
-    plan_left_out,
-)
+from analysis_sql.planning.leave_one_out_plan import LeftOutPilot, Part, plan_left_out
 from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.planning import Planned, class_uses, draw_classes, most_tasks, plan
 from analysis_sql.planning.query_size import (
@@ -216,15 +212,6 @@ def test_a_plan_for_the_pilots_own_tasks_says_what_its_report_says(seed, tasks, 
     planned = 100 * detectable_difference_of(tasks, parts.between_tasks(design, query))
     reported = detectable_difference(Moments.of(x.sum(axis=1), 3 * query))
     assert planned == pytest.approx(float(reported), rel=1e-9)
-
-
-def test_what_is_likely_of_classes_is_around_the_estimate():
-    ids = ids_of(40, 9, 5)
-    x = np.random.default_rng(2).binomial(6, 0.5 + 0.04 * ids)
-    design, estimate = ClassDesign.of(ids), estimate_set(x, 6)
-    likely = LikelyComponents.of(design, x, estimate)
-    low, high = likely.range(likely.classes, 0.95)
-    assert low < components_of(design, x, estimate).classes < high
 
 
 def test_equal_tasks_and_equal_classes():
@@ -795,13 +782,6 @@ def test_is_the_plain_formulas_and_a_brute_force_jackknife(d):
         out = np.array([plain(np.delete(d, t, axis=0)) for t in range(n)])
         expected = (n - 1) ** 2 / n * np.cov(out.T, ddof=1)
         assert np.asarray(found.covariance) == pytest.approx(expected, abs=1e-12)
-
-
-def test_an_accuracy_is_the_special_case():
-    x = np.random.default_rng(0).binomial(6, 0.8, (20, 5))
-    assert estimate_difference(x, x, 6) == estimate_set(x, 6)
-    against_nothing = estimate_difference(-x, x, 6)
-    assert against_nothing.alpha == pytest.approx(estimate_set(x, 6).alpha)
 
 
 ONES = np.ones((5, 2), int)

@@ -690,14 +690,9 @@ def test_second_bests_that_are_none(release, change, said):
     submission = _with_second(release, (5,))
     rows = submission.table.to_pylist()
     change(rows)
+    schema = pa.schema([field for field in submission.table.schema if field.name in rows[0]])
     with pytest.raises(PredictionError, match=said):
-        fb.score(rows_as(submission, rows), release)
-
-
-def rows_as(submission, rows):
-    names = [name for name in submission.table.column_names if name in rows[0]]
-    fields = [submission.table.schema.field(name) for name in names]
-    return replace(submission, table=pa.Table.from_pylist(rows, pa.schema(fields)))
+        fb.score(replace(submission, table=pa.Table.from_pylist(rows, schema)), release)
 
 
 def test_second_bests_of_tasks_of_few_classes_are_refused(embedded):

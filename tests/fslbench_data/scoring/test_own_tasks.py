@@ -51,16 +51,6 @@ ABOVE = {c: c // 2 for c in range(15)}
 UNSEEN = own_logs.log(tasks=300, images=200, seed=3)
 
 
-def _expected(log, images=60, *more):
-    """What the statistics give of a log's arrays, for 15 classes of so many images."""
-    tasks = len(set(log["task"]))
-    classes = np.array(log["class_ids"])[:tasks]
-    ids = np.array(log["image_ids"])[:tasks] % 1000 + images * classes[:, :, None]
-    y = (np.array(log["n_correct"]) / 25).reshape(-1, tasks)
-    design = TaskDesign.of(classes, ids, np.repeat(np.arange(15), images), *more)
-    return leave_one_out(design, y, 0.95)
-
-
 @pytest.mark.parametrize(
     ("log", "images", "options", "design"),
     [
@@ -71,7 +61,12 @@ def _expected(log, images=60, *more):
 )
 def test_the_numbers_are_those_of_the_statistics(log, images, options, design):
     shown = fb.interval(log, **options)
-    own = _expected(log, images, *design)
+    tasks = len(set(log["task"]))
+    classes = np.array(log["class_ids"])[:tasks]
+    ids = np.array(log["image_ids"])[:tasks] % 1000 + images * classes[:, :, None]
+    y = (np.array(log["n_correct"]) / 25).reshape(-1, tasks)
+    of_classes = np.repeat(np.arange(15), images)
+    own = leave_one_out(TaskDesign.of(classes, ids, of_classes, *design), y, 0.95)
     assert shown.sets[0].units.groups == ("groups" in options)
     methods, found = ("weak", "strong", "strong too"), estimates(shown)
     assert [*found] == [*((method, "") for method in methods), *combinations(methods, 2)]
@@ -253,29 +248,19 @@ def test_pairs_of_classes_that_are_rare():
     assert np.mean(np.array(p) < 0.01) < 0.04
 
 
-def _with_classes(classes, rng):
-    """A log of tasks of these classes (600, 5), with images that are drawn uniformly."""
-    images = [1000 * c[:, None] + np.argsort(rng.random((5, 60)))[:, :10] for c in classes]
-    ids = {"class_ids": classes.tolist() * 3, "image_ids": [own.tolist() for own in images] * 3}
-    return own_logs.log() | ids
-
-
-@pytest.mark.parametrize("alphabets", [True, False])
-def test_classes_that_are_drawn_together_are_noticed(alphabets):
-    """As one of three alphabets, or a window."""
-    rng = np.random.default_rng(5)
-    start = 5 * rng.integers(3, size=600) if alphabets else rng.integers(15, size=600)
-    log = _with_classes((start[:, None] + np.arange(5)) % 15, rng)
-    with pytest.raises(TaskLogError, match=r"uniformly \(pairs of classes: .* together is"):
-        fb.interval(log)
-
-
-def test_classes_that_are_preferred_are_noticed():
-    rng, weights = np.random.default_rng(4), np.ones(15)
+def test_classes_that_are_drawn_together_or_preferred_are_noticed():
+    """As one of three alphabets, or a window; or one twice as often as others."""
+    rng, weights = np.random.default_rng(5), np.ones(15)
     weights[3] = 2
-    drawn = [rng.choice(15, 5, replace=False, p=weights / 16) for _ in range(600)]
-    with pytest.raises(TaskLogError, match=r"not drawn uniformly \(classes: .*class '3' is\s+in"):
-        fb.interval(_with_classes(np.array(drawn), rng))
+    starts = 5 * rng.integers(3, size=600), rng.integers(15, size=600)
+    drawn = [(start[:, None] + np.arange(5)) % 15 for start in starts]
+    drawn.append(np.array([rng.choice(15, 5, False, weights / 16) for _ in range(600)]))
+    said = ["pairs of classes: .* together is"] * 2 + [r"classes: .*class '3' is\s+in"]
+    for classes, text in zip(drawn, said, strict=True):
+        images = [1000 * c[:, None] + np.argsort(rng.random((5, 60)))[:, :10] for c in classes]
+        ids = {"class_ids": classes.tolist() * 3, "image_ids": [own.tolist() for own in images] * 3}
+        with pytest.raises(TaskLogError, match=rf"not drawn uniformly \({text}"):
+            fb.interval(LOG | ids)
 
 
 def _runs(*, own_tasks=False):
@@ -818,10 +803,7 @@ WRONG = {
         _changed_at("task", "t3"),
         r"'task' holds a int and then a str(?s:.*)row 4(?s:.*)str\(value\)",
     ),
-    "columns of different length": (
-        FEW | {"task": FEW["task"][:-1]},
-        "cannot be made a table",
-    ),
+    "columns of different length": (FEW | {"task": FEW["task"][:-1]}, "cannot be made a table"),
     "fractional ids": (
         FEW | {"class_ids": [[c + 0.5 for c in ids] for ids in FEW["class_ids"]]},
         r"holds lists of double[^~]*, not \[3\.0, 0\.0\]",
@@ -920,27 +902,17 @@ def test_tables_of_two_columns(tmp_path):
         ({"class": [3, 3], "n_images": [1, 1]}, "stands there twice"),
         (pa.table({"class": [3]}), "not one column n_images"),
         ({3: None}, "is empty"),
+        ('{"3": 20, "4": 0}', r"of class '4' is '0'\n.*sizes\.json"),
+        ('{"3": 20, "3": 30}', r"'3' stands there twice\n.*sizes\.json"),
+        *[(text, "JSON") for text in ("[1]", "{", "[" * 100_000)],
     ],
 )
-def test_sizes_that_are_refused(content, said):
-    with pytest.raises(SchemaError, match=said):
+def test_sizes_that_are_refused(content, said, tmp_path):
+    if isinstance(content, str):
+        (path := tmp_path / "sizes.json").write_text(content)
+        content = path
+    with pytest.raises(UnreadableError if said == "JSON" else SchemaError, match=said):
         numbers_by_id(content, "class", "n_images", "sizes")
-
-
-@pytest.mark.parametrize(
-    ("content", "error", "said"),
-    [
-        ('{"3": 20, "4": 0}', SchemaError, r"of class '4' is '0'\n.*sizes\.json"),
-        ('{"3": 20, "3": 30}', SchemaError, r"'3' stands there twice\n.*sizes\.json"),
-        ("[1]", UnreadableError, "JSON"),
-        ("{", UnreadableError, "JSON"),
-        ("[" * 100_000, UnreadableError, "JSON"),
-    ],
-)
-def test_a_file_of_sizes_is_named(content, error, said, tmp_path):
-    (path := tmp_path / "sizes.json").write_text(content)
-    with pytest.raises(error, match=said):
-        numbers_by_id(path, "class", "n_images", "class sizes")
 
 
 def test_roles_are_told():

@@ -27,21 +27,11 @@ from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 
 
-@pytest.fixture(scope="module")
-def pair():
-    return plan(method="pixels/NCC", versus="pixels/MatchingNet", queries=[2, 5, 7, 10])
-
-
-@pytest.fixture(scope="module")
-def answers(embedded):
-    """Rows of each reference method of digits on open-5w5s5q."""
-    info = embedded.task_set_info("digits", "open-5w5s5q")
-    answers = [results.on([info]).table.to_pylist() for results in embedded.references()]
-    return {rows[0]["method"]: rows for rows in answers if rows}
-
-
 @pytest.mark.slow
-def test_a_pilot_is_its_answers_counted_with_loops(embedded, answers, pair):
+def test_a_pilot_is_its_answers_counted_with_loops(embedded):
+    info = embedded.task_set_info("digits", "open-5w5s5q")
+    found = [results.on([info]).table.to_pylist() for results in embedded.references()]
+    answers = {rows[0]["method"]: rows for rows in found if rows}
     tasks = embedded.task_set("digits", "open-5w5s5q")
     x, sums, squares = (np.zeros((len(tasks), 5), int) for _ in range(3))
     for task, a, b in zip(tasks, answers["pixels/NCC"], answers["pixels/MatchingNet"], strict=True):
@@ -49,6 +39,7 @@ def test_a_pilot_is_its_answers_counted_with_loops(embedded, answers, pair):
             x[task.task_id, label] += p
             sums[task.task_id, label] += p - q
             squares[task.task_id, label] += abs(p - q)
+    pair = plan(method="pixels/NCC", versus="pixels/MatchingNet", queries=[2, 5, 7, 10])
     assert pair.sets[0].pilot.estimate == estimate_difference(sums, squares, 5)
     alone = plan(queries=[5]).sets[0].pilot
     assert (alone.method, alone.versus, alone.estimate) == ("pixels/NCC", "", estimate_set(x, 5))

@@ -152,11 +152,6 @@ def test_a_file_beside_changes_no_number_of_a_pair(root):
         assert one == [r for r in other if not {r["method"], r.get("versus")} & mine]
 
 
-def test_who_is_both_is_refused():
-    with pytest.raises(SpecError, match="transductive and inductive"):
-        fb.Recorder("mine", transductive=True, inductive=True)
-
-
 def _of_all(support, query, rng):
     if len(query) < 25:
         raise ValueError("all queries, please")

@@ -179,14 +179,9 @@ def test_ladders_say_it_too(embedded, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory):
+def report(tmp_path_factory):
     path = tmp_path_factory.mktemp("results") / "three.parquet"
     INPUTS["three.parquet"](path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def report(path):
     return fb.score(path)
 
 
@@ -541,14 +536,6 @@ def test_a_set_that_more_methods_answer_leads(embedded):
     assert answered.other_sets == 2
 
 
-def _columns(*gaps):
-    """Of each task set, how far methods are behind its highest mean."""
-    return [
-        SimpleNamespace(by_method={name: SimpleNamespace(behind=b) for name, b in column.items()})
-        for column in gaps
-    ]
-
-
 @pytest.mark.parametrize(
     ("names", "gaps", "ordered"),
     [
@@ -565,4 +552,8 @@ def _columns(*gaps):
     ],
 )
 def test_who_comes_first(names, gaps, ordered):
-    assert best_first([*names], _columns(*gaps)) == [*ordered]
+    columns = [
+        SimpleNamespace(by_method={name: SimpleNamespace(behind=b) for name, b in of_set.items()})
+        for of_set in gaps
+    ]
+    assert best_first([*names], columns) == [*ordered]
