@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -254,7 +255,7 @@ def _table(chosen: Sequence[Line], scratch: Path, kept: Path, rounds: int) -> in
         runs = []
         for _ in range(rounds):
             for made in scratch.glob("out*"):
-                made.unlink()
+                shutil.rmtree(made) if made.is_dir() else made.unlink()
             runs.append(run(arguments, scratch))
         return min(runs, key=lambda one: one.processor)
 
