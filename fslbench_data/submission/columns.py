@@ -147,11 +147,11 @@ def integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64
 
 
 def list_column(
-    column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
+    column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str, first: int = 0
 ) -> pa.ChunkedArray:
     """Return a column of lists of integers as `kind` (a list type), null lists allowed.
 
-    In `correct` they may be true and false.
+    In `correct` they may be true and false.  `first` is the number of the first row in the file.
     """
     if pa.types.is_null(column.type):
         return column.cast(kind)
@@ -163,14 +163,14 @@ def list_column(
         return column.cast(kind)
     except pa.ArrowInvalid:
         if kind == PREDICTIONS:  # of tasks with more classes
-            return list_column(column, name, WIDE_PREDICTIONS, where)
+            return list_column(column, name, WIDE_PREDICTIONS, where, first)
         bounds = np.iinfo(kind.value_type.to_pandas_dtype())
         lists = column.combine_chunks()
         values = pc.list_flatten(lists).to_numpy(zero_copy_only=False)
         bad = int(np.flatnonzero((values < bounds.min) | (values > bounds.max))[0])
         raise SchemaError(
             f"column {name!r} holds {values[bad]:.0f}, which no position or count can be",
-            where=f"{where}, {rows([pc.list_parent_indices(lists)[bad].as_py()])}",
+            where=f"{where}, {rows([first + pc.list_parent_indices(lists)[bad].as_py()])}",
             expected=f"{kind}",
         ) from None
 
