@@ -88,8 +88,9 @@ def _parquet(path: Path) -> tuple[list[Row], Any]:
     for name, kind in zip(names, kinds, strict=True):
         if _is_index(name):
             continue
-        _require(name in (*TEXTS, *INTEGERS, "run") or _may_be(kind, name), f"{name} is {kind}")
-        if name == "run" and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        number = name == "run" and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+        _require(name in (*TEXTS, *INTEGERS) or number or _may_be(kind, name), f"{name} is {kind}")
+        if number:
             for row in rows:
                 row[name] = None if row[name] != row[name] else row[name]
             _name_runs(rows)
@@ -97,9 +98,11 @@ def _parquet(path: Path) -> tuple[list[Row], Any]:
     if raw is None:
         return rows, None
     try:
-        return rows, json.loads(raw, parse_constant=_no_json)
+        about = json.loads(raw, parse_constant=_no_json)
+        json.dumps(about, ensure_ascii=False).encode()  # no half of a surrogate pair is UTF-8
     except (ValueError, RecursionError):
         raise RefusedError("metadata is not JSON") from None
+    return rows, about
 
 
 def _may_be(kind: pa.DataType, name: str) -> bool:
