@@ -255,7 +255,6 @@ def test_many_queries_and_failures():
         FineTuner(network()[:1])(*task(8))
 
 
-# ---- as submissions ------------------------------------------------------------------------------
 def test_which_queries_are_right_stands_in_place_of_predictions(embedded):
     names = ["closed-5w1s1q", "pooled-5w1s1q", "allway-10w16s1637q", "episodes-10w100s10q"]
     found = run_head(embedded, "NCC", "pixels", ["digits"], task_sets=names)
