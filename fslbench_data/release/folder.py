@@ -65,8 +65,7 @@ class PackageFolder(Folder, frozen=True):
 
     def path(self, table: Table) -> Path:
         """Return the file of a table, the one of the manifest."""
-        check_file(self.folder, table)
-        return Folder.path(self, table)
+        return check_file(self.folder, table)
 
 
 def regular_file(path: Path, within: Path | None = None) -> Path:
@@ -149,8 +148,8 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
     return folder, Manifest.from_json(text, str(folder / MANIFEST_FILE))
 
 
-def check_file(folder: Path, table: Table) -> None:
-    """Raise a CorruptReleaseError unless a table's file is the one of the manifest."""
+def check_file(folder: Path, table: Table) -> Path:
+    """Return a table's file; raise a CorruptReleaseError unless it is the one of the manifest."""
     try:
         path = regular_file(folder / table.path, folder)
         size = path.stat().st_size
@@ -159,7 +158,7 @@ def check_file(folder: Path, table: Table) -> None:
         problem, expected = f"cannot be read: {error.strerror}", f"{table.bytes} bytes"
     else:
         if digest == table.sha256:
-            return
+            return path
         if is_lfs_pointer(path):
             raise _pointer(path, table.path)
         what = f"its SHA-256 is {digest}" if digest else f"it has {size} bytes"

@@ -106,12 +106,9 @@ def _batches(
             if name in _LISTS:
                 longest = pc.max(pc.list_value_length(array)).as_py() or 0
                 _at_most(limits.list_length, longest, f"entries in a list of {name}", where)
-                entries, first = len(array.flatten()), rows - batch.num_rows
-                values[name] += entries
+                values[name] += len(array.flatten())
                 _at_most(limits.list_values, values[name], f"entries in {name}", where)
-                if entries < len(array.values):  # of other batches too, which a cast would take
-                    array = array.take(pa.array(np.arange(len(array))))
-                column = pa.chunked_array([array])
+                column, first = pa.chunked_array([array]), rows - batch.num_rows
                 typed = columns.list_column(column, name, _LISTS[name], where, first)
                 arrays[name] = typed.chunk(0)
             elif name in _NAMES and not pa.types.is_primitive(array.type):

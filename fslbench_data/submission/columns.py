@@ -159,6 +159,7 @@ def list_column(
     is_boolean = name == "correct" and values == pa.bool_()
     if values is None or not (is_boolean or pa.types.is_integer(values)):
         raise _of_another_type(column, name, where, f"{kind}")
+    column = pa.chunked_array(map(_whole, column.chunks), column.type)
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
@@ -173,6 +174,13 @@ def list_column(
             where=f"{where}, {rows([first + pc.list_parent_indices(lists)[bad].as_py()])}",
             expected=f"{kind}",
         ) from None
+
+
+def _whole(lists: pa.Array) -> pa.Array:
+    """Return lists without the values of other rows, which a slice has and a cast would take."""
+    if len(lists.flatten()) == len(lists.values):
+        return lists
+    return lists.take(pa.array(np.arange(len(lists))))
 
 
 def encoded(array: pa.Array) -> pa.DictionaryArray:
