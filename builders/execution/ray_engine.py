@@ -71,12 +71,14 @@ class RayEngine:
         if ray.is_initialized():
             return ray
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        # without an address Ray joins the cluster last started here, be it another's, or gone
+        address = self.address or os.environ.get("RAY_ADDRESS") or "local"
         reachable = False
         try:
-            reachable = _is_reachable(self.address)
-            ray.init(address=self.address, log_to_driver=False, logging_level="ERROR")
+            reachable = _is_reachable(address)
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:  # Ray has no kind of its own for a start that takes too long
-            raise _unconnected(error, self.address or "", reachable=reachable) from None
+            raise _unconnected(error, address, reachable=reachable) from None
         return ray
 
 
@@ -95,11 +97,11 @@ def _unconnected(error: Exception, address: str, *, reachable: bool) -> EngineEr
             fix="set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN to what `ray get-auth-token` gives "
             "on a machine of the cluster",
         )
-    if not address and "timed out" in reason.lower():
+    if address == "local":
         return EngineError(
-            f"Ray did not start in time on this machine: {reason.rstrip('.')}",
-            fix="try again when the machine has less to do and memory left; the logs are in "
-            "session_latest/logs of Ray's temporary folder",
+            f"Ray did not start on this machine: {reason.rstrip('.')}",
+            fix="if it took too long, try again when the machine has less to do and memory left; "
+            "the logs are in session_latest/logs of Ray's temporary folder",
         )
     return EngineError(
         f"the Ray cluster cannot be reached: {reason}",
@@ -109,9 +111,9 @@ def _unconnected(error: Exception, address: str, *, reachable: bool) -> EngineEr
     )
 
 
-def _is_reachable(address: str | None) -> bool:
+def _is_reachable(address: str) -> bool:
     """Return whether a server accepts connections at the address; Ray would wait for minutes."""
-    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
         return True

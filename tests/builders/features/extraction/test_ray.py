@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -57,11 +59,11 @@ from killed_jobs import Squares
 from benchmark_spec.errors import EngineError
 from builders.execution.ray_engine import RayEngine
 try:
-    print(list(RayEngine(sys.argv[1]).run(Squares(), [3])))
+    print(list(RayEngine(*sys.argv[1:]).run(Squares(), [3])))
 except EngineError as error:
     print(error)
 """
-"""Runs a job on a cluster; prints its result, or what the engine says."""
+"""Runs a job, on a cluster if one is named; prints its result, or what the engine says."""
 
 
 def _environment(root, home, settings):
@@ -185,6 +187,17 @@ def test_there_is_no_cluster_where_there_is_none(ray, address):
         list(RayEngine("127.0.0.1:1").run(Squares(), [1]))
 
 
+def test_the_cluster_last_started_here_is_not_joined(root):
+    """Without an address Ray would wait a quarter of an hour for it once it is gone."""
+    with TemporaryDirectory() as home:  # sockets have short names only
+        (Path(home) / "ray").mkdir()
+        (Path(home) / "ray/ray_current_cluster").write_text("127.0.0.1:1")
+        out = python(CALL, env=_environment(root, home, {"RAY_TMPDIR": home}))
+        assert out.stdout == "[(3, 9)]\n", out.stderr[-2000:]
+        out = python(CALL, env=_environment(root, home, {"RAY_ADDRESS": "127.0.0.1:1"}))
+        assert "cannot be reached: [Errno 111]" in out.stdout, out.stderr[-2000:]
+
+
 def test_a_cluster_that_wants_a_token(ray, root, tmp_path):
     if not hasattr(ray.exceptions, "AuthenticationError"):
         pytest.skip("this version of Ray has no tokens")
@@ -222,5 +235,5 @@ def test_a_late_start(error, ray, monkeypatch):
 
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", late)
-    with pytest.raises(EngineError, match=r"did not start in time(.|\n)*session_latest/logs"):
+    with pytest.raises(EngineError, match=r"did not start on this machine(.|\n)*session_latest/logs"):
         list(RayEngine().run(Squares(), [1]))
