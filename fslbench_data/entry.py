@@ -7,6 +7,7 @@ process at once; nothing has been done by then.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -33,7 +34,8 @@ def fslbench() -> None:
     """Run the command ``fslbench``."""
     if sys.argv[1:2] != ["evaluate"]:  # which runs others' methods, as they like
         bound_threads()
-        gc.set_threshold(50_000)  # of very many objects hardly any are in circles
+        gc.set_threshold(500_000)  # of very many objects hardly any are in circles
+        atexit.register(gc.freeze)  # and none has to be found when the process ends anyway
     if sys.argv[1:2] in (["score"], ["validate"], ["compare"], ["table"]):
         sys.meta_path.insert(0, WithoutPandas())
     run("fslbench_data.cli")

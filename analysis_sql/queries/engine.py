@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -38,8 +38,7 @@ _EXPLAIN = re.compile(
 
 def query_names() -> list[str]:
     """Return the names of the package's queries, sorted."""
-    paths = (files("analysis_sql") / "queries").iterdir()
-    return sorted(f.name.removesuffix(".sql") for f in paths if f.name.endswith(".sql"))
+    return sorted(path.stem for path in Path(__file__).parent.glob("*.sql"))
 
 
 def query_text(name: str) -> str:
@@ -255,5 +254,5 @@ def records(
 
 @cache
 def _text(folder: str, name: str) -> str:
-    path = files("analysis_sql") / "queries" / folder / f"{name}.sql"
+    path = Path(__file__).parent / folder / f"{name}.sql"
     return path.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -75,7 +75,7 @@ class CataloguedDataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 def _read(name: str) -> Any:
-    return msgspec.json.decode((files(__name__) / f"{name}.json").read_bytes())
+    return msgspec.json.decode(Path(__file__).with_name(f"{name}.json").read_bytes())
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from errno import EISDIR
-from importlib.resources import files
 from os import strerror
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -121,7 +120,7 @@ def read_manifest_file(path: Path) -> bytes:
 
 def embedded_folder() -> Path:
     """Return the folder of the release that comes with the package."""
-    return Path(str(files("fslbench_data") / "embedded"))
+    return Path(__file__).parents[1] / "embedded"
 
 
 def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:

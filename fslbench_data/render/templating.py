@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache, partial
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -42,7 +42,7 @@ def template(name: str, package: str = "fslbench_data") -> Template:
     environment.filters |= {"breakable": _breakable, "md": markdown, "paragraph": paragraph}
     environment.filters |= {"yaml": yaml_scalar, "fence": _fence}
     environment.filters["quoted"] = partial(json.dumps, ensure_ascii=False)  # JSON or TOML
-    own = files("fslbench_data")  # style sheets and scripts are included as they are
+    own = Path(__file__).parents[1]  # style sheets and scripts are included as they are
     environment.globals["included"] = lambda name: own.joinpath(name).read_text(encoding="utf-8")
     environment.globals["font_faces"] = font_faces
     return environment.get_template(name)

@@ -45,6 +45,8 @@ from fslbench_data.tasks import Episodes, TaskSetInfo
 from fslbench_data.validation.by_image import open_submissions
 from fslbench_data.validation.rows import Group, Rows, Terms, register, sum_runs
 
+Rules = tuple[Callable[[Rows, Terms], None], ...]
+
 FINGERPRINT_DIGITS = 12
 """As many of a fingerprint's digits, or more, name a task set; as `fslbench info` prints them."""
 
@@ -358,7 +360,7 @@ def _second_bests(table: Rows, terms: Terms) -> None:
             )
 
 
-_FINGERPRINTS: tuple[Callable[[Rows, Terms], None], ...] = (
+_FINGERPRINTS: Rules = (
     _fingerprints,
     RowRule(
         "fingerprint",
@@ -372,7 +374,7 @@ _FINGERPRINTS: tuple[Callable[[Rows, Terms], None], ...] = (
 )
 """The rules about fingerprints, in the metadata and in the column."""
 
-RULES: tuple[Callable[[Rows, Terms], None], ...] = (
+RULES: Rules = (
     _declared_rows,
     RowRule(
         "transductive",
@@ -575,31 +577,32 @@ def validate(
     *,
     taken: Collection[str] | None = None,
     allow_unbound: bool = False,
+    rules: Rules = RULES,
 ) -> Validated:
-    """Check a submission against a release, or several as one, by every rule.
+    """Check a submission against a release, or several as one, by every rule, or by `rules`.
 
-    The parameters are those of :func:`fslbench_data.validate`, which takes logs of one's own tasks,
-    too.  Raises a SubmissionError, whose kind says which rule is broken.
+    The other parameters are those of :func:`fslbench_data.validate`, which takes logs of one's own
+    tasks, too.  Raises a SubmissionError, whose kind says which rule is broken.
     """
     release = load_release() if release is None else release
     terms = Terms(release, release.methods if taken is None else taken, allow_unbound)
     parts = open_submissions(submission, release)
     together = merge(parts)
     try:
-        return _checked(together, terms)
+        return _checked(together, terms, rules)
     except (FSLBenchError, pa.ArrowException, OSError):
         for part in parts if len(parts) > 1 else ():
-            _checked(merge(part), terms)
+            _checked(merge(part), terms, rules)
         raise
 
 
-def _checked(submission: Submission, terms: Terms) -> Validated:
+def _checked(submission: Submission, terms: Terms, rules: Rules) -> Validated:
     """Return the validated submission, if every rule is met."""
     if not submission.table.num_rows:
         raise UnreadableError(f"{submission.source} has no rows", fix="record some answers")
     table = register(submission, terms.release)
     try:
-        for rule in RULES:
+        for rule in rules:
             rule(table, terms)
         groups = tuple(sum_runs(table))
         return Validated(replace(submission, methods=_marked(table)), groups)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from functools import lru_cache
-from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any
 
 from benchmark_spec.extras import require
@@ -22,8 +22,7 @@ def renderer() -> Any:
     Raises a MissingPackageError without the extra ``report``.
     """
     convert = require("vl_convert", "report")
-    with as_file(files(__name__)) as folder:
-        convert.register_font_directory(str(folder))
+    convert.register_font_directory(str(Path(__file__).parent))
     return convert
 
 
@@ -32,7 +31,7 @@ def font_faces() -> str:
     """Return the style sheet that holds the fonts, for an SVG or a page."""
     faces = []
     for style, weight in _WEIGHTS.items():
-        font = files(__name__).joinpath(f"FSLBenchSans-{style}.woff2").read_bytes()
+        font = Path(__file__).with_name(f"FSLBenchSans-{style}.woff2").read_bytes()
         source = f"url(data:font/woff2;base64,{b64encode(font).decode()}) format('woff2')"
         faces.append(f"@font-face {{ font-family: 'FSLBench Sans'; font-weight: {weight}; ")
         faces.append(f"src: {source}; }}\n")

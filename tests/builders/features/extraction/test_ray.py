@@ -24,10 +24,8 @@ def ray():
 
 ROUNDS = """
 import sys
-
 import ray
 from killed_jobs import Squares
-
 from benchmark_spec.errors import UnknownNameError
 from builders.execution.ray_engine import RayEngine
 
@@ -181,12 +179,6 @@ def test_heads_give_the_same_predictions(engine, tmp_path):
     assert (tmp_path / "killed").exists()
 
 
-def test_there_is_no_cluster_where_there_is_none(ray, address):
-    ray.shutdown()
-    with pytest.raises(EngineError, match=r"cannot be reached: .*refused(.|\n)*ray start --head"):
-        list(RayEngine("127.0.0.1:1").run(Squares(), [1]))
-
-
 def test_the_cluster_last_started_here_is_not_joined(root):
     """Without an address Ray would wait a quarter of an hour for it once it is gone."""
     with TemporaryDirectory() as home:  # sockets have short names only
@@ -224,16 +216,11 @@ def test_a_cluster_that_wants_a_token(ray, root, tmp_path):
         head.communicate("")
 
 
-OF_A_NODE = Exception("The current node timed out during startup. This could happen because some")
-OF_ITS_STORE = TimeoutError("Timed out after 30 seconds while waiting for node to startup.")
-
-
-@pytest.mark.parametrize("error", [OF_A_NODE, OF_ITS_STORE])
-def test_a_late_start(error, ray, monkeypatch):
+def test_a_late_start(ray, monkeypatch):
     def late(**_):
-        raise error
+        raise TimeoutError("Timed out after 30 seconds while waiting for node to startup.")
 
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", late)
-    with pytest.raises(EngineError, match=r"did not start on this machine(.|\n)*session_latest/logs"):
+    with pytest.raises(EngineError, match=r"did not start on (.|\n)*session_latest/logs"):
         list(RayEngine().run(Squares(), [1]))
