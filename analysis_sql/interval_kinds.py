@@ -31,9 +31,11 @@ Designs = Mapping[IntervalKind, Any]
 class Kind(Protocol):
     """Computes half-widths and p-values of a kind, by a set's design.
 
-    Order and names of methods change nothing.  A difference is significant at a level exactly where
-    p is below 1 - level, and p is 1 - level where the interval ends at 0 (nearly, where training
-    runs count, which p interpolates); both count training runs.
+    An interval is mean ± half-width.  The order of tasks, and the order and names of methods,
+    change nothing.  Half-widths are continuous in the level, and p is their inverse: a difference
+    is significant at a level exactly where p is below 1 - level, and p is 1 - level where the
+    interval ends at 0 (nearly, where training runs count, which p interpolates); both count
+    training runs.
     """
 
     def method_halfwidths(self, design: Any, counts: Counts, level: float) -> Floats:
@@ -59,7 +61,7 @@ class AdditionalKind(Struct, frozen=True):
     about: str
     """What a verdict is about, in a few words: the heading of its column in a task set's table."""
     heading: str
-    """The same in tables of several task sets: no other kind has it."""
+    """The same in tables of several task sets: neither `about` nor what another kind has."""
     estimand: str
     """What it is about, in full."""
     family: str
@@ -120,7 +122,8 @@ ADDITIONAL_KINDS: Mapping[IntervalKind, AdditionalKind] = {
         "the same with one superclass after another, half-width in brackets.",
     ),
 }
-"""Additional kinds, in the order in which outputs show them."""
+"""Additional kinds, in the order in which outputs show them: the first that a task set has whose
+tasks reuse images leads its tables, and each costs a column of ``--details``."""
 
 ESTIMANDS: Mapping[IntervalKind, str] = {
     "closed": "new tasks of these images",
