@@ -42,7 +42,7 @@ ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
     "n_correct": (
         CountError,
         "the number of queries answered rightly, as an integer",
-        "give counts, not accuracies, one for each task",
+        "give counts, not accuracies, one for each task; run one that failed again",
     ),
     "n_query": (CountError, "the number of queries of the task, as an integer", "give K·Q"),
     "image_id": (PredictionError, "the id of a query image, as an integer", "give every row one"),

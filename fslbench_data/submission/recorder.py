@@ -179,7 +179,7 @@ class Recorder:
                     f"tasks are missing: task_id {listing(missing)}",
                     where=f"{self.name} on {info}",
                     expected=f"the first {count} tasks, if not all {info.n_tasks}",
-                    fix="answer the tasks in order",
+                    fix="answer these, too",
                 )
             key = (self._method.name, info.dataset, str(info.name))
             tasks = None if count == info.n_tasks else count

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from torch.utils.data import Sampler
 
 from benchmark_spec.errors import OutputError, SpecError, TaskLogError
 from fslbench_data.files import whole_file
+from fslbench_data.submission.recorder import array_of
 from fslbench_data.torch.task_sampler import TaskSampler, labels_of
 
 
@@ -24,17 +24,16 @@ class LoggedTasks(Sampler[list[int]]):
 
     Attributes
     ----------
-    rows
-        The log: a row a method and task that was recorded, for ``fb.interval`` and ``fb.open_log``.
     class_sizes
-        Images of each class, for these too.
+        Images of each class, for ``fb.interval`` and ``fb.open_log``.
     """
 
     def __init__(self, tasks: Any, label_of: Mapping[int, Any], queries_from: int | None) -> None:
-        self.rows: list[dict[str, Any]] = []
+        self._rows: list[dict[str, Any]] = []
         self.class_sizes: dict[Any, int] = dict(Counter(label_of.values()))
         self._tasks, self._label_of, self._queries_from = tasks, label_of, queries_from
         self._drawn: list[dict[str, Any]] = []  # of the iteration that goes on
+        self._all_drawn = False
         self._recorded: Counter[tuple[str, str]] = Counter()  # of these
         self._numbers: dict[str, int] = {}  # of tasks, by their ids
 
@@ -42,10 +41,31 @@ class LoggedTasks(Sampler[list[int]]):
         return len(self._tasks)
 
     def __iter__(self) -> Iterator[list[int]]:
-        self._drawn, self._recorded = [], Counter()
+        self._check()
+        self._drawn, self._recorded, self._all_drawn = [], Counter(), False
         for ids in self._tasks:
             self._drawn.append(self._episode(ids))
             yield ids
+        self._all_drawn = True
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The log, a row a method and task, for ``fb.interval`` and ``fb.open_log``.
+
+        Raises a TaskLogError if a method has recorded some tasks of an iteration, and not all.
+        """
+        self._check()
+        return self._rows
+
+    def _check(self) -> None:
+        for (method, _), number in self._recorded.items():
+            if self._all_drawn and number < len(self._drawn):
+                raise TaskLogError(
+                    f"{method} has recorded {number} of the {len(self._drawn)} tasks that were "
+                    "drawn, and those after a task that it left out would count for others",
+                    expected="one call of record a method, run and task, before the log is used",
+                    fix="of a task that failed, record None",
+                )
 
     def _episode(self, ids: Iterable[Any]) -> dict[str, Any]:
         by_class: dict[Any, list[int]] = {}
@@ -69,18 +89,20 @@ class LoggedTasks(Sampler[list[int]]):
     def record(self, method: str, correct: Any, n_query: int | None = None, run: str = "") -> None:
         """Log a method's result on its next task of this iteration.
 
-        Loaders draw ahead; so the first call is about the first task, and so on.
+        Loaders draw ahead; so the first call is about the first task, and so on: it is called for
+        every task.
 
         Parameters
         ----------
         correct
-            For each query, class by class, whether it was predicted rightly; or how many were.
+            For each query, class by class, whether it was predicted rightly; or how many were. None
+            of a task that failed, which leaves it out.
         n_query
             Of how many; with `n_shot`, all of them by default.
         run
             The name of its training run, if there are several.
 
-        Raises a TaskLogError if so many tasks were not drawn.
+        Raises a TaskLogError if so many tasks were not drawn, or for an accuracy.
         """
         at = self._recorded[method, run]
         if at >= len(self._drawn):
@@ -89,7 +111,18 @@ class LoggedTasks(Sampler[list[int]]):
                 expected="one call of record a method, run and task, while its tasks are drawn",
                 fix="iterate over a loader that has this log as its batch_sampler",
             )
-        task, right = self._drawn[at], np.asarray(correct)
+        if correct is None:
+            self._recorded[method, run] += 1
+            return
+        task = self._drawn[at]
+        right = array_of(correct, f"{method}, task {at + 1}", TaskLogError)
+        if not (right % 1 == 0).all() or (right.ndim and not ((right == 0) | (right == 1)).all()):
+            raise TaskLogError(
+                "what was right is no count, nor true or false for each query",
+                where=f"{method}, task {at + 1}",
+                expected="(predicted == answer), or its sum",
+                fix="give no accuracy, and of a task that failed None",
+            )
         row = {"method": method, **({"run": run} if run else {}), **task}
         if right.ndim and "query_ids" in task:
             row["correct"] = right.ravel().astype(int).tolist()
@@ -101,29 +134,30 @@ class LoggedTasks(Sampler[list[int]]):
                 fix="give n_query, or n_shot to log_tasks",
             )
         self._recorded[method, run] += 1
-        self.rows.append(row | {"n_correct": int(right.sum()), "n_query": int(n_query)})
+        self._rows.append(row | {"n_correct": int(right.sum()), "n_query": int(n_query)})
 
     def write(self, path: str | Path) -> None:
         """Write the log as a file (.csv, .jsonl or .parquet) for ``fslbench score``."""
         path = Path(path)
-        if not self.rows:
+        rows = self.rows
+        if not rows:
             raise TaskLogError("nothing has been recorded", fix="call record after each task")
         if path.suffix not in (".csv", ".jsonl", ".parquet"):
             raise OutputError(f"{path} is no name of a log", expected=".csv, .jsonl or .parquet")
         with whole_file(path) as temporary:
             if path.suffix == ".parquet":
-                pq.write_table(pa.Table.from_pylist(self.rows), temporary)
+                pq.write_table(pa.Table.from_pylist(rows), temporary)
                 return
             with temporary.open("w", encoding="utf-8", newline="") as file:
                 if path.suffix == ".jsonl":
-                    file.writelines(json.dumps(row) + "\n" for row in self.rows)
+                    file.writelines(json.dumps(row) + "\n" for row in rows)
                     return
-                names = dict.fromkeys(name for row in self.rows for name in row)
-                rows = csv.DictWriter(file, list(names), lineterminator="\n")
-                rows.writeheader()
-                rows.writerows(
+                names = dict.fromkeys(name for row in rows for name in row)
+                writer = csv.DictWriter(file, list(names), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(
                     {k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()}
-                    for row in self.rows
+                    for row in rows
                 )
 
 

@@ -297,8 +297,10 @@ def test_a_batch_sampler_of_ones_own(workers, tmp_path):
         right = predicted == torch.arange(5).repeat_interleave(3)
         log.record("one", right)
         log.record("other", ~right)
-        assert log.rows[-2]["n_correct"] == sum(log.rows[-2]["correct"]) == int(right.sum())
-        assert log.rows[-1]["class_ids"] == labels[:5].tolist()
+        classes = labels[:5].tolist()
+    one, other = log.rows[-2:]
+    assert one["n_correct"] == sum(one["correct"]) == int(right.sum())
+    assert other["class_ids"] == classes
     assert len(log) == 150
     _check(log, tmp_path, 300)
 
@@ -325,9 +327,24 @@ def test_what_is_refused(tmp_path):
     next(iter(log))
     with pytest.raises(TaskLogError, match="not known how many queries the task has"):
         log.record("m", 3)
-    log.record("m", 3, 15)
+    for wrong in (0.78, float("nan"), torch.tensor([1, 2]), object()):
+        with pytest.raises(TaskLogError, match=r"no count|makes no array"):
+            log.record("m", wrong, 15)
+    log.record("m", 3.0, 15)
     with pytest.raises(OutputError, match="is no name of a log"):
         log.write(tmp_path / "log.txt")
+
+
+def test_a_task_that_failed():
+    log = fb.log_tasks(Batches(), LABELS)
+    for number, _ in enumerate(log):
+        log.record("m", None if number == 5 else 7, 15)
+        if number != 5:
+            log.record("left out", 7, 15)
+    with pytest.raises(TaskLogError, match=r"left out has recorded 149 of the 150(.|\n)*None"):
+        list(log)
+    log.record("left out", None)
+    assert [row["task"] for row in log.rows if row["method"] == "m"] == [*range(5), *range(6, 150)]
 
 
 def test_easyfsl(tmp_path, monkeypatch):
