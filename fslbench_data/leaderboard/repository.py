@@ -23,13 +23,15 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from benchmark_spec.declared import MisfitError, declared, parsed_toml
-from benchmark_spec.errors import HubError, HubUnreachableError, ResultsError, TooLargeError
+from benchmark_spec.errors import HubUnreachableError, ResultsError, TooLargeError
 from benchmark_spec.naming import one_line
 from fslbench_data.files import FIX, sha256_of, temporary_of
 from fslbench_data.hub import (
     HubAddress,
     api,
+    commit_of,
     fetch,
+    files_at,
     hub_errors,
     is_address,
     is_commit,
@@ -157,7 +159,6 @@ class HubResults(Struct, frozen=True, dict=True):
     def open(cls, address: HubAddress) -> HubResults:
         """Open a data set repository, at its branch ``main`` if no revision is named."""
         from huggingface_hub import constants
-        from huggingface_hub.hf_api import RepoFile
 
         if constants.HF_HUB_OFFLINE:
             raise HubUnreachableError(
@@ -165,16 +166,8 @@ class HubResults(Struct, frozen=True, dict=True):
                 where=address.repo_id,
                 fix="unset HF_HUB_OFFLINE, or name a folder with a copy of the repository",
             )
-        with hub_errors("listing its files", address.repo_id):
-            client = api()
-            info = client.dataset_info(address.repo_id, revision=address.revision or "main")
-            if info.sha is None:
-                raise HubError(f"the Hub does not say what commit {address} is")
-            tree = client.list_repo_tree(
-                address.repo_id, recursive=True, revision=info.sha, repo_type="dataset"
-            )
-            entries = {file.path: file for file in tree if isinstance(file, RepoFile)}
-        return cls(address, info.sha, dict(sorted(entries.items())))
+        commit = commit_of(address.repo_id, address.revision or "main")
+        return cls(address, commit, files_at(address.repo_id, commit))
 
     @property
     def where(self) -> str:
@@ -407,42 +400,6 @@ def arrivals(folder: Path, below: str) -> dict[str, int]:
         if name := part.replace(_MARK, "").strip("\n"):
             commits.setdefault(name, commit)
     return commits
-
-
-class Changes(Struct, frozen=True):
-    """What a pull request changes, by path: submissions are added or changed, or removed."""
-
-    main: HubResults
-    proposed: HubResults
-    submissions: tuple[str, ...]
-    removed: tuple[str, ...]
-    other: tuple[str, ...]
-
-
-def changes_of(repo_id: str, number: int) -> Changes:
-    """Compare a pull request with the commit of ``main`` that it started from."""
-    main = HubResults.open(HubAddress(repo_id))
-    proposed = HubResults.open(HubAddress(repo_id, f"refs/pr/{number}"))
-    with hub_errors("reading its history", repo_id):
-        of_main = {*main.commits()}
-        start = next((commit for commit in proposed.commits() if commit in of_main), None)
-    if start is None:
-        raise HubError(f"pull request {number} has no commit in common with main", where=repo_id)
-    base = main if start == main.commit else HubResults.open(HubAddress(repo_id, start))
-    before, after = base.tree, proposed.tree
-    changed = [
-        path
-        for path in sorted({*before, *after})
-        if path not in before or path not in after or before[path].blob_id != after[path].blob_id
-    ]
-    ours = [path for path in changed if path.startswith(f"{SUBMISSIONS}/")]
-    return Changes(
-        main,
-        proposed,
-        submissions=tuple(path for path in ours if path in after),
-        removed=tuple(path for path in ours if path not in after),
-        other=tuple(path for path in changed if path not in ours),
-    )
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -19,7 +19,7 @@ from benchmark_spec.errors import UnboundError, listing, many
 from benchmark_spec.naming import one_line
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.files import scratch_folder, sha256_of
-from fslbench_data.hub import HubAddress, api, hub_errors, transferred
+from fslbench_data.hub import HubAddress, api, hub_errors, open_pull_requests, transferred
 from fslbench_data.leaderboard.leaderboard import (
     Accepted,
     Board,
@@ -112,15 +112,23 @@ def propose(proposal: Proposal) -> str:
     """Open the pull request, unless this account has it open already; return its address."""
     from huggingface_hub import CommitOperationAdd
 
-    address = open_proposal(proposal)
-    if address:
-        return address
+    client = api()
+    with hub_errors("looking for an open pull request", proposal.repo_id):
+        own_name = client.whoami()["name"]
+        for found in open_pull_requests(proposal.repo_id, proposal.title):
+            if found.author == own_name and client.file_exists(
+                proposal.repo_id,
+                proposal.path,
+                repo_type="dataset",
+                revision=f"refs/pr/{found.num}",
+            ):
+                return str(found.url)
     methods = escaped(listing(proposal.results.methods))
     sets = {str(group.info) for group in proposal.results.groups}
     commit = transferred(
         "opening a pull request",
         proposal.repo_id,
-        lambda: api().create_commit(
+        lambda: client.create_commit(
             proposal.repo_id,
             [CommitOperationAdd(proposal.path, proposal.content)],
             commit_message=proposal.title,
@@ -132,27 +140,6 @@ def propose(proposal: Proposal) -> str:
         ),
     )
     return commit.pr_url or ""
-
-
-def open_proposal(proposal: Proposal) -> str:
-    """Find this account's open pull request of a proposal; return its address, or nothing."""
-    with hub_errors("looking for an open pull request", proposal.repo_id):
-        client = api()
-        own_name = client.whoami()["name"]
-        for found in client.get_repo_discussions(
-            proposal.repo_id,
-            repo_type="dataset",
-            discussion_type="pull_request",
-            discussion_status="open",
-        ):
-            if (found.title, found.author) == (proposal.title, own_name) and client.file_exists(
-                proposal.repo_id,
-                proposal.path,
-                repo_type="dataset",
-                revision=f"refs/pr/{found.num}",
-            ):
-                return str(found.url)
-    return ""
 
 
 MOST_SCORED = 10
