@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from msgspec import Struct
@@ -21,8 +21,8 @@ from fslbench_data.leaderboard.repository import submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Row, Standing
 from fslbench_data.leaderboard.tables import (
     DIGITS,
-    leaderboard_legend,
     left_out_notes,
+    legend,
     origins,
     set_table,
 )
@@ -89,7 +89,7 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
         level=level,
         results=results,
         command=shlex.join(["fslbench", "leaderboard", "--results", results, *chosen]),
-        legend=leaderboard_legend(ranking),
+        legend=legend(ranking.boards),
         most=max(5, MOST_LINES // max(1, sum(len(board.sets) for board in ranking.boards))),
         left_out=_left_out_table(ranking),
         not_shown=left_out_notes(ranking),
@@ -104,12 +104,11 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
 def _about(board: Board) -> str:
     """Count what a release's tables hold."""
     entries = [entry for standing in board.sets for entry in standing.entries]
-    own = {entry.label for entry in entries if entry.source == REFERENCE}
-    others = {entry.label for entry in entries if entry.source != REFERENCE}
-    sent = len(board.submissions)
+    own = {entry.method for entry in entries if entry.source == REFERENCE}
+    others = {entry.method for entry in entries if entry.source != REFERENCE}
     return (
-        f"{board.release}: {many(len(others), 'method')} of {many(sent, 'submission')} "
-        f"and {many(len(own), 'reference method')} on "
+        f"{board.release}: {many(len(others), 'method')} of "
+        f"{many(len(board.submissions), 'submission')} and {many(len(own), 'reference method')} on "
         f"{many(len(board.sets), 'task set')}"
     )
 
@@ -200,21 +199,19 @@ def _who(sets: Sequence[Standing], about: str) -> str:
     possible: list[tuple[Standing, list[str]]] = []
     for standing in sets:
         kind = standing.kind_about(about)
-        if kind is not None and standing.leader is not None:
-            could = [n for n, r in standing.by_method.items() if r.intervals[kind].could_be_best]
-            possible += [(standing, could)] if could else []
+        if kind is not None and standing.could_be_best(kind):
+            rows = standing.by_method.items()
+            names = [name for name, row in rows if row.intervals[kind].could_be_best]
+            possible.append((standing, names))
     if not possible:
         return "not judged"
     unclaimed = len(sets) - len(possible)
-    silent = f"; not judged on {unclaimed}" if unclaimed else ""
-    compared = [
-        [entry.label for entry in standing.entries if entry.result.ordinary]
-        for standing, _ in possible
-    ]
+    silent = f"not judged on {unclaimed}" if unclaimed else ""
     numbers = [standing.compared for standing, _ in possible]
-    if all(len(names) == number > 1 for (_, names), number in zip(possible, numbers, strict=True)):
+    if all(len(names) == standing.compared > 1 for standing, names in possible):
         every = f"any of the {span(numbers)} methods"
-        return f"{every} ({silent[2:]})" if silent else every
+        return f"{every} ({silent})" if silent else every
+    silent = f"; {silent}" if silent else ""
     counts = Counter(name for _, names in possible for name in names)
     most = max(counts.values())
     first = [name for name in counts if counts[name] == most]
@@ -223,8 +220,8 @@ def _who(sets: Sequence[Standing], about: str) -> str:
     if len(possible) == 1:
         return f"{named} ({len(counts)} of {numbers[0]} methods{silent})"
     where = f"on {'all' if most == len(sets) else f'{most} of'} {len(sets)}"
-    total = len({name for names in compared for name in names})
-    return f"{named} {where} ({len(counts)} of {total} methods on at least one{silent})"
+    ordinary = {e.method for standing, _ in possible for e in standing.entries if e.ordinary}
+    return f"{named} {where} ({len(counts)} of {len(ordinary)} methods on at least one{silent})"
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -260,11 +257,13 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
     for standing in of_suite.sets:
         for row in standing.by_method.values():
             entries.setdefault(row.method, []).append(row.entry)
-    transductive = {m for m, of in entries.items() if any(e.result.transductive for e in of)}
-    stopped = {m for m, of in entries.items() if any(e.result.stopped for e in of)}
+    every = [entry for of in entries.values() for entry in of]
 
     def label(method: str) -> str:
-        return marked(method, transductive=method in transductive, stopped=method in stopped)
+        transductive = any(entry.transductive for entry in entries[method])
+        return marked(
+            method, transductive=transductive, stopped=any(e.stopped for e in entries[method])
+        )
 
     title = (
         f"{of_suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
@@ -274,8 +273,8 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
     notes = [
         *_cut_note(of_suite.methods, MOST_METHODS, "csv", " methods"),
         *([f"No interval for new classes on {', '.join(missing)}."] if missing else []),
-        *([TRANSDUCTIVE_NOTE] if transductive else []),
-        *([STOPPED_NOTE] if stopped else []),
+        *([TRANSDUCTIVE_NOTE] if any(entry.transductive for entry in every) else []),
+        *([STOPPED_NOTE] if any(entry.stopped for entry in every) else []),
     ]
     columns = [
         _column(dataset, name, standing)
@@ -316,7 +315,7 @@ def _sources_table(board: Board) -> Table:
     methods: dict[str, set[str]] = {}
     sets: Counter[str] = Counter()
     for standing in board.sets:
-        in_set = [(source, entry.label) for entry in standing.entries for source in entry.sources]
+        in_set = [(source, entry.method) for entry in standing.entries for source in entry.sources]
         for source, label in in_set:
             methods.setdefault(source, set()).add(label)
         sets.update({source for source, _ in in_set})
@@ -349,18 +348,13 @@ def _sources_table(board: Board) -> Table:
 
 def _left_out_table(ranking: Leaderboard) -> Table | None:
     """Return the files that are in no table, and why; None if there are none."""
-    files = [("refused", file.name, file.reason) for file in ranking.rejected]
-    files += [("ignored", file.name, file.reason) for file in ranking.ignored]
+    by_kind = ranking.files_left_out
+    files = [(name, what, reason) for what, some in by_kind.items() for name, reason in some]
     if not files:
         return None
-    numbers = {what: len([*some]) for what, some in groupby(files, lambda file: file[0])}
-    columns = (
-        Column("file", lambda file: file[1]),
-        Column("what", lambda file: file[0]),
-        Column("why", lambda file: file[2]),
-    )
-    title = ", ".join(f"{number} {what}" for what, number in numbers.items())
-    return Table(title, columns, files[:MOST_LEFT_OUT], (*_cut_note(files, MOST_LEFT_OUT),))
+    columns = [Column(name, itemgetter(i)) for i, name in enumerate(("file", "what", "why"))]
+    title = ", ".join(f"{len(some)} {what}" for what, some in by_kind.items() if some)
+    return Table(title, (*columns,), files[:MOST_LEFT_OUT], (*_cut_note(files, MOST_LEFT_OUT),))
 
 
 def _cut_note(

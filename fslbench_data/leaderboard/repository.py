@@ -25,7 +25,7 @@ from msgspec import Meta, Struct
 from benchmark_spec.declared import MisfitError, declared, parsed_toml
 from benchmark_spec.errors import HubUnreachableError, ResultsError, TooLargeError
 from benchmark_spec.naming import one_line
-from fslbench_data.files import FIX, sha256_of, temporary_of
+from fslbench_data.files import sha256_of, temporary_of
 from fslbench_data.hub import (
     HubAddress,
     api,
@@ -52,8 +52,6 @@ ENDING = ".parquet"
 _NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}{re.escape(ENDING)}")
 _MOST_BYTES = 1 << 16
 _REPOSITORY = f"a results repository: {BOARD_FILE} and a folder {SUBMISSIONS}"
-_ONE_BY_ONE = 20
-"""Files of a repository on the Hub up to which each is fetched by itself."""
 _FILES_AT_ONCE = 100
 """Files in one request to the Hub for last changes."""
 _GIT_SECONDS = 120
@@ -122,8 +120,38 @@ class FolderFiles:
         return path
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Return numbers of files by the commits of git that added them; the others came last."""
-        commits = arrivals(self.folder, SUBMISSIONS)
+        """Return numbers of files by the commits of git that added them; the others came last.
+
+        Commits are counted along the first parents of HEAD: a commit's date is whatever its author
+        says, but a merged branch comes with its merge.  The files of a shallow checkout's first
+        commit came together.  Empty where there is no git, or the folder has no `.git` of its own.
+        """
+        if not (self.folder / ".git").exists():
+            return {}
+        command = ["git", "-C", str(self.folder), "--no-pager", "--literal-pathspecs"]
+        for setting in _GIT_SETTINGS:
+            command += ["-c", setting]
+        command += ["log", "-z", "--reverse", "--first-parent", "-m", "--no-renames", "--name-only"]
+        command += ["--diff-filter=A", "--no-ext-diff", "--no-textconv", "--no-show-signature"]
+        command += [f"-O{os.devnull}"]  # no order of files of its own
+        command += [f"--format=%x{ord(_MARK):02x}", "HEAD", "--", SUBMISSIONS]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        try:
+            done = subprocess.run(  # noqa: S603 - fixed arguments
+                command,
+                env={**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_GIT_SECONDS,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return {}
+        commits: dict[str, int] = {}
+        commit = 0
+        for part in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
+            commit += part.count(_MARK)
+            commits.setdefault(part.replace(_MARK, "").strip("\n"), commit)
         return {name: commits[name] for name in names if name in commits}
 
 
@@ -193,9 +221,9 @@ class HubResults(Struct, frozen=True, dict=True):
                 where=self.where,
                 expected=f"at most {LIMITS.file_bytes:,}",
             )
-        if len(self.tree) > _ONE_BY_ONE:
-            return self._all / name
-        return fetch(self.address.repo_id, name, self.commit)
+        if name == BOARD_FILE:
+            return fetch(self.address.repo_id, name, self.commit)
+        return self._submissions / name
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
         """Return numbers of files by the commits that added them: authors choose the dates."""
@@ -227,8 +255,8 @@ class HubResults(Struct, frozen=True, dict=True):
         return [commit.commit_id for commit in history]
 
     @cached_property
-    def _all(self) -> Path:
-        """A folder of all files that are not too large, several fetched at a time."""
+    def _submissions(self) -> Path:
+        """A folder of all submissions that are not too large, several fetched at a time."""
         from huggingface_hub import snapshot_download
 
         def download() -> str:
@@ -236,7 +264,7 @@ class HubResults(Struct, frozen=True, dict=True):
                 self.address.repo_id,
                 repo_type="dataset",
                 revision=self.commit,
-                allow_patterns=[f"{SUBMISSIONS}/*", BOARD_FILE],
+                allow_patterns=f"{SUBMISSIONS}/*",
                 ignore_patterns=[escape(name) for name in self.tree if self._is_large(name)],
                 library_name="fslbench",
             )
@@ -268,13 +296,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
-class Ignored(Struct, frozen=True):
-    """A file below `submissions` that is not named as one, and was not opened."""
-
-    name: str
-    reason: str
-
-
 def open_results(where: str | Path) -> ResultsFiles:
     """Open a results repository: a folder, or on the Hub ``ORG/NAME`` or ``ORG/NAME@REVISION``."""
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
@@ -287,13 +308,16 @@ def submission_name(digest: str) -> str:
     return f"{SUBMISSIONS}/{digest}{ENDING}"
 
 
-def list_submissions(files: ResultsFiles) -> tuple[tuple[str, ...], tuple[Ignored, ...]]:
-    """List submissions by name, in order, and the other files; no file is opened."""
+IGNORED = "not named as a submission, 64 hexadecimal digits and .parquet"
+"""Why a file below `submissions` is not opened."""
+
+
+def list_submissions(files: ResultsFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """List submissions by name, in order, and the other files, printable; no file is opened."""
     below = sorted({name for name in files.names() if name.startswith(f"{SUBMISSIONS}/")})
-    reason = "not named as a submission, 64 hexadecimal digits and .parquet"
     return (
         tuple(name for name in below if _NAME.fullmatch(name)),
-        tuple(Ignored(one_line(name), reason) for name in below if not _NAME.fullmatch(name)),
+        tuple(one_line(name) for name in below if not _NAME.fullmatch(name)),
     )
 
 
@@ -355,51 +379,6 @@ def check_release_name(name: str, where: str = "") -> None:
             expected=expected,
             fix="name the version, or the whole commit that is meant",
         )
-
-
-def unfetched(pointers: int, total: int) -> str:
-    """Return a sentence: how many of `total` submissions are pointers, and what to do."""
-    number = f"All {total}" if pointers == total > 1 else f"{pointers} of {total}"
-    verb = "is a pointer" if pointers == 1 else "are pointers"
-    noun = "submission" if total == 1 else "submissions"
-    return f"{number} {noun} {verb} of Git LFS, not the files themselves: run `{FIX}` first."
-
-
-def arrivals(folder: Path, below: str) -> dict[str, int]:
-    """Return numbers of files below a folder, by path, by the commits that added them.
-
-    Commits are counted along the first parents of HEAD: a commit's date is whatever its author
-    says, but a merged branch comes with its merge.  The files of a shallow checkout's first commit
-    came together.  Empty where there is no git, or `folder` has no `.git` of its own.
-    """
-    if not (folder / ".git").exists():
-        return {}
-    command = ["git", "-C", str(folder), "--no-pager", "--literal-pathspecs"]
-    for setting in _GIT_SETTINGS:
-        command += ["-c", setting]
-    command += ["log", "-z", "--reverse", "--first-parent", "-m", "--no-renames", "--name-only"]
-    command += ["--diff-filter=A", "--no-ext-diff", "--no-textconv", "--no-show-signature"]
-    command += [f"-O{os.devnull}"]  # no order of files of its own
-    command += [f"--format=%x{ord(_MARK):02x}", "HEAD", "--", below]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments
-            command,
-            env={**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    commits: dict[str, int] = {}
-    commit = 0
-    for part in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
-        commit += part.count(_MARK)
-        if name := part.replace(_MARK, "").strip("\n"):
-            commits.setdefault(name, commit)
-    return commits
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

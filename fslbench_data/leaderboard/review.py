@@ -27,6 +27,7 @@ from fslbench_data.leaderboard.leaderboard import (
     answered,
     boards_of,
     check_all,
+    unfetched,
 )
 from fslbench_data.leaderboard.repository import (
     HubResults,
@@ -35,7 +36,6 @@ from fslbench_data.leaderboard.repository import (
     list_submissions,
     read_board,
     submission_name,
-    unfetched,
 )
 from fslbench_data.leaderboard.standing import Row, Standing
 from fslbench_data.leaderboard.tables import (
@@ -44,7 +44,7 @@ from fslbench_data.leaderboard.tables import (
     claim_text,
     from_where,
     label,
-    legend_of,
+    legend,
     marks,
 )
 from fslbench_data.release.release import Release, load_release
@@ -154,15 +154,15 @@ class Review(Struct, frozen=True):
     """What a proposal would bring: its files that would be scored, and the others.
 
     The tables have the proposal in them, of the task sets that it answers; the reports compare the
-    first accepted files with the reference methods, None without any; the pointers are those of Git
-    LFS among the repository's own submissions, and the number of these.
+    first accepted files with the reference methods, None without any; `unfetched` says how many of
+    the repository's own submissions are pointers of Git LFS.
     """
 
     boards: tuple[Board, ...]
     accepted: tuple[Accepted, ...]
     reports: tuple[Report | None, ...]
     rejected: tuple[Rejected, ...]
-    pointers: tuple[int, int] = (0, 0)
+    unfetched: str
 
 
 def review(
@@ -194,12 +194,14 @@ def review(
         accepted, releases, lambda number, info: (number, info.text) in answered, level=level
     )
     new_names = {one_line(name) for name in new}
+    ours_rejected = [one for one in rejected if one.name in new_names]
+    others = [one for one in rejected if one.name not in new_names]
     return Review(
         tuple(board for board in boards if board.sets),
         ours,
         tuple(_report(proposed, one, releases[one.release], level) for one in ours[:MOST_SCORED]),
-        tuple(one for one in rejected if one.name in new_names),
-        (sum(one.is_pointer and one.name not in new_names for one in rejected), len(old)),
+        tuple(ours_rejected),
+        unfetched(others, len(old)),
     )
 
 
@@ -234,8 +236,8 @@ def _parts(review: Review) -> Iterator[str]:
     signature = " + ".join(str(board) for board in review.boards)
     if signature:
         yield comment(signature)
-    if review.pointers[0]:
-        yield f"**{unfetched(*review.pointers)} The ranks below leave them out.**"
+    if review.unfetched:
+        yield f"**{review.unfetched} The ranks below leave them out.**"
     total = sum(len(one.digests) for one in review.accepted) + len(rejected)
     files = "file" if total == 1 else "files"
     if not total:
@@ -247,8 +249,7 @@ def _parts(review: Review) -> Iterator[str]:
     yield from _first([_rejection(one) for one in rejected], _MOST_REFUSED, "refused")
     for one, report in zip_longest(review.accepted, review.reports):
         yield from _accepted(one, review.boards, report)
-    if sets := [standing for board in review.boards for standing in board.sets]:
-        yield legend_of(sets)
+    yield from legend(review.boards)
     if any(report is not None for report in review.reports):
         yield _verdicts_legend(review.reports)
 

@@ -32,13 +32,27 @@ the leader, NaN where there are none; the one-sided p-value of "the leader is be
 it could be the best."""
 
 
-class Result(Struct, frozen=True, eq=False):
+class Entry(Struct, frozen=True, eq=False):
     """The results of one method on one task set, as far as a leaderboard needs them.
 
-    Counts are correct queries of each task, summed over runs, int16 or int32; of episodes,
-    accuracies of 0 to 1.  `stopped` is the method that a run was compared with while it ran, if it
-    stopped by a rule; of a `prefix` the submitter chose how many tasks are answered; `of_one_model`
-    is one training run of a method that may differ from run to run.
+    Attributes
+    ----------
+    method
+        What it is called on the leaderboard, or before in its file.
+    counts
+        Correct queries of each task, summed over runs, int16 or int32; of episodes, accuracies of
+        0 to 1.
+    stopped
+        The method that a run was compared with while it ran, if it stopped by a rule.
+    prefix
+        Whether the submitter chose how many tasks are answered.
+    of_one_model
+        Whether it is one training run of a method that may differ from run to run.
+    source, also
+        The digest of the file, or :data:`REFERENCE`; those of other files with the same results,
+        where none is known to be the first.
+    came
+        Of two entries that of the smaller number came first.
     """
 
     method: str
@@ -50,6 +64,9 @@ class Result(Struct, frozen=True, eq=False):
     transductive: bool
     prefix: bool = False
     of_one_model: bool = False
+    source: str = REFERENCE
+    also: tuple[str, ...] = ()
+    came: int = -1
 
     @property
     def ordinary(self) -> bool:
@@ -66,20 +83,6 @@ class Result(Struct, frozen=True, eq=False):
         """The counts as bytes, whatever their type and the machine."""
         kind = "<f8" if self.counts.dtype.kind == "f" else "<i8"
         return np.ascontiguousarray(self.counts, kind).tobytes()
-
-
-class Entry(Struct, frozen=True):
-    """A method of the leaderboard on one task set: what it is called there and where it is from.
-
-    `also` are digests of other files with the same results, where none is known to be the first; of
-    two entries that of the smaller `came` came first.
-    """
-
-    label: str
-    source: str
-    result: Result
-    also: tuple[str, ...] = ()
-    came: int = -1
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -116,7 +119,7 @@ class Row(Struct, frozen=True):
     @property
     def method(self) -> str:
         """What the method is called."""
-        return self.entry.label
+        return self.entry.method
 
     @property
     def first(self) -> RankedInterval:
@@ -188,11 +191,11 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
         """Return the kind of interval by which something is claimed about new images, or others."""
         return next((kind for kind in self.claiming if ABOUT[kind] == about), None)
 
-    def could_be_best(self, kind: IntervalKind) -> int | None:
+    def could_be_best(self, kind: IntervalKind | None) -> int | None:
         """Return how many could be the best, of those compared; None where nothing is claimed."""
-        if self.leader is None or kind not in self.claiming:
+        if kind is None or self.leader is None or kind not in self.claiming:
             return None
-        ordinary = np.array([entry.result.ordinary for entry in self.entries])
+        ordinary = np.array([entry.ordinary for entry in self.entries])
         return int((self.by_kind[kind]["possible"] & ordinary).sum())
 
     def rows(self, most: int | None = None, source: str = "") -> Iterator[Row]:
@@ -214,8 +217,8 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
         possible = numbers["possible"].tolist()
         for i, mean, difference, could in zip(places, own, differences, possible, strict=True):
             entry = self.entries[i]
-            claimed = kind in self.claiming and entry.result.ordinary and self.leader is not None
-            behind = None if entry.label == self.leader else difference
+            claimed = kind in self.claiming and entry.ordinary and self.leader is not None
+            behind = None if entry.method == self.leader else difference
             yield RankedInterval(mean, behind, could if claimed else None)
 
 
@@ -232,10 +235,9 @@ def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
     """
     groups: defaultdict[bytes, list[Entry]] = defaultdict(list)
     for entry in entries:
-        result = entry.result
-        between = (result.counts > 0) & (result.counts < result.queries_per_task)
+        between = (entry.counts > 0) & (entry.counts < entry.queries_per_task)
         if np.count_nonzero(between) >= LEAST:
-            key = hashlib.sha256(f"{result.queries_per_task} ".encode() + result.content)
+            key = hashlib.sha256(f"{entry.queries_per_task} ".encode() + entry.content)
             groups[key.digest()].append(entry)
     return tuple(
         tuple(group)
@@ -265,14 +267,14 @@ def ranked(
     Time and memory grow as the number of methods: each is compared with the leader alone.
     """
     # of equals the one that came first leads; where that is not known, the first label
-    entries = sorted(entries, key=lambda entry: (entry.came, entry.label))
-    ordinary = np.array([entry.result.ordinary for entry in entries])
+    entries = sorted(entries, key=lambda entry: (entry.came, entry.method))
+    ordinary = np.array([entry.ordinary for entry in entries])
     by_kind = {
         kind: np.full(len(entries), np.nan, KIND_NUMBERS)
         for kind in kinds_of(interval_kind, designs)
     }
     lengths = _lengths(entries)
-    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.result.counts) for entry in entries)))
+    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.counts) for entry in entries)))
     blocks = np.split(np.arange(len(entries)), range(step, len(entries), step))
     own = Moments.join(
         _fill(by_kind, "width", rows, _counts(entries, rows), level, designs, lengths)
@@ -289,7 +291,7 @@ def ranked(
             for rows, ahead in differences
         )
     compared = int(ordinary.sum())
-    stopped = [entry.result.stopped is not None for entry in entries]
+    stopped = [entry.stopped is not None for entry in entries]
     for numbers in by_kind.values():
         numbers["possible"] = could_be_best(numbers["p"], compared, level)
         numbers["width"][stopped] = numbers["behind_width"][stopped] = np.nan
@@ -299,7 +301,7 @@ def ranked(
         units=units,
         interval_kind=interval_kind,
         level=level,
-        leader=None if leader is None else leader.label,
+        leader=None if leader is None else leader.method,
         compared=compared,
         entries=tuple(entries[i] for i in order.tolist()),
         ranks=ranks[order],
@@ -314,7 +316,7 @@ def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
     """Return :data:`MOST_PREFIXES` numbers of tasks: the largest, then as methods came."""
     came: dict[int, int] = {}
     for entry in entries:
-        came.setdefault(len(entry.result.counts), entry.came)
+        came.setdefault(len(entry.counts), entry.came)
     most = max(came, default=0)
     order = sorted(came, key=lambda tasks: (tasks != most, came[tasks], -tasks))
     return np.array(order[:MOST_PREFIXES], np.int64)
@@ -322,12 +324,12 @@ def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
 
 def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None = None) -> Counts:
     """Join the counts of some methods, of the first `most` tasks."""
-    results = [entries[i].result for i in rows.tolist()]
+    some = [entries[i] for i in rows.tolist()]
     return Counts.of(
-        [r.counts[:most] for r in results],
-        [r.queries_per_task for r in results],
-        [r.run_spread for r in results],
-        [r.runs for r in results],
+        [entry.counts[:most] for entry in some],
+        [entry.queries_per_task for entry in some],
+        [entry.run_spread for entry in some],
+        [entry.runs for entry in some],
     )
 
 

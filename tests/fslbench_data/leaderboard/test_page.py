@@ -72,7 +72,7 @@ def test_its_table_has_the_board_s_numbers_and_marks(ranking):
     (suite,) = (s for s in suites_of(ranking.boards[0]) if s.suite == "open")
     cats = suite.sets[0]
     for name, line in cats.by_method.items():
-        shown = rows[f"{name} †" if line.entry.result.transductive else name]
+        shown = rows[f"{name} †" if line.entry.transductive else name]
         interval = line.accuracy
         assert shown[1].startswith(f"{interval.mean:.2f} ± {interval.halfwidth:.2f}")
         assert shown[1].endswith(mark(cats, line))

@@ -15,7 +15,7 @@ from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.leaderboard import leaderboard, unique_labels
 from fslbench_data.leaderboard.review import review, review_text
-from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, duplicates, ranked
+from fslbench_data.leaderboard.standing import REFERENCE, Entry, duplicates, ranked
 from fslbench_data.leaderboard.tables import duplicates_text, leaderboard_tables
 from fslbench_data.submission.merging import renamed
 from fslbench_data.tasks import TaskSetInfo
@@ -31,8 +31,7 @@ A, B, C = "1a2b3c4d" * 8, "99887766" * 8, "1a2b3c4d" + "0" * 56
 
 def _entry(label, counts, *, runs=1, stopped=None):
     kind = np.int16 if runs == 1 else np.int32
-    result = Result(label, INFO, np.array(counts, kind), runs, None, stopped, False)
-    return Entry(label, "reference", result)
+    return Entry(label, INFO, np.array(counts, kind), runs, None, stopped, False)
 
 
 def _standing(entries, kind="open", level=0.95):
@@ -150,7 +149,7 @@ def test_runs_that_stopped_by_a_rule(counts):
     assert (found.leader, found.compared, found.could_be_best(found.interval_kind)) == ("a", 2, 1)
     for row in list(found.rows())[2:]:
         assert row.rank is None
-        assert row.entry.result.stopped == "a"
+        assert row.entry.stopped == "a"
         assert row.accuracy.halfwidth is None
         assert row.intervals["class-aware"].accuracy.halfwidth is None
         assert row.difference.halfwidth is None
@@ -199,7 +198,7 @@ def test_runs_of_both_methods_widen_their_difference(counts):
     entries = []
     for label, row, runs, spread in (("best", 8, 2, 3.0), ("other", 6, 3, 1.5)):
         entry = _entry(label, runs * counts[row], runs=runs)
-        entries.append(replace(entry, result=replace(entry.result, run_spread=spread)))
+        entries.append(replace(entry, run_spread=spread))
     _, other = _standing(entries).rows()
     of_tasks = interval(Moments.of(counts[6] - counts[8], UNIT), "open", 0.95).halfwidth
     v = 3.0**2 / 2 + 1.5**2 / 3
@@ -321,12 +320,12 @@ def test_what_is_the_same_by_itself_is_not_told():
     for counts in ([UNIT] * T, [0] * T, few):
         assert duplicates([sent(counts, label) for label in "ab"]) == ()
     ((one, other),) = duplicates([sent([UNIT] * (T - 5) + [UNIT - 1] * 5, x) for x in "ab"])
-    assert (one.label, other.label) == ("a", "b")
+    assert (one.method, other.method) == ("a", "b")
     half = [12] * T
     assert duplicates([sent(counts, "x") for counts in (half, [*half[1:], 13], half[1:])]) == ()
     references = [sent(half, label, REFERENCE) for label in ("NCC", "MatchingNet")]
     assert duplicates(references) == ()
     ((*group,),) = duplicates([*references, sent(half, "mine", "f" * 64)])
-    assert [entry.label for entry in group] == ["NCC", "MatchingNet", "mine"]
+    assert [entry.method for entry in group] == ["NCC", "MatchingNet", "mine"]
     # the same counts out of more queries
     assert duplicates([sent(half, "a"), sent(half, "b", runs=2)]) == ()
