@@ -103,7 +103,7 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
 
 def _about(board: Board) -> str:
     """Count what a release's tables hold."""
-    entries = [entry for standing in board.sets for entry in standing.entries]
+    entries = [row.entry for standing in board.sets for row in standing.rows]
     own = {entry.method for entry in entries if entry.source == REFERENCE}
     others = {entry.method for entry in entries if entry.source != REFERENCE}
     return (
@@ -147,7 +147,7 @@ def displayed_sets(board: Board) -> list[Standing]:
     sent = {
         standing.scored.dataset
         for standing in board.sets
-        if any(entry.source != REFERENCE for entry in standing.entries)
+        if any(row.entry.source != REFERENCE for row in standing.rows)
     }
     return [standing for standing in board.sets if not sent or standing.scored.dataset in sent]
 
@@ -167,7 +167,7 @@ def suites_of(board: Board) -> list[OfSuite]:
         for number, standing in enumerate(sets):
             for position, (method, row) in enumerate(standing.by_method.items()):
                 place = position if row.rank is None else row.rank - 1
-                places.setdefault(method, [1.0] * len(sets))[number] = place / len(standing)
+                places.setdefault(method, [1.0] * len(sets))[number] = place / len(standing.rows)
         methods = sorted(places, key=lambda method: float(np.mean(places[method])))
         suites.append(OfSuite(suite, (*sets,), (*methods,)))
     return suites
@@ -220,7 +220,7 @@ def _who(sets: Sequence[Standing], about: str) -> str:
     if len(possible) == 1:
         return f"{named} ({len(counts)} of {numbers[0]} methods{silent})"
     where = f"on {'all' if most == len(sets) else f'{most} of'} {len(sets)}"
-    ordinary = {e.method for standing, _ in possible for e in standing.entries if e.ordinary}
+    ordinary = {r.method for standing, _ in possible for r in standing.rows if r.entry.ordinary}
     return f"{named} {where} ({len(counts)} of {len(ordinary)} methods on at least one{silent})"
 
 
@@ -315,7 +315,7 @@ def _sources_table(board: Board) -> Table:
     methods: dict[str, set[str]] = {}
     sets: Counter[str] = Counter()
     for standing in board.sets:
-        in_set = [(source, entry.method) for entry in standing.entries for source in entry.sources]
+        in_set = [(source, row.method) for row in standing.rows for source in row.entry.sources]
         for source, label in in_set:
             methods.setdefault(source, set()).add(label)
         sets.update({source for source, _ in in_set})

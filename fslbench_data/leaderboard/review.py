@@ -270,7 +270,12 @@ def _rejection(one: Rejected) -> str:
 def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
     """Yield the ranks of one file's methods, and their comparisons with the references."""
     board = next(board for board in boards if one.digest in board.submissions)
-    rows = [(standing, row) for standing in board.sets for row in standing.rows(source=one.digest)]
+    rows = [
+        (standing, row)
+        for standing in board.sets
+        for row in standing.rows
+        if one.digest in row.entry.sources
+    ]
     sets = list({str(standing.scored): standing for standing, _ in rows}.values())
     methods = list(dict.fromkeys(row.method for _, row in rows))
     named = listing([escaped(name) for name in methods], _MOST_NAMED)
@@ -406,7 +411,7 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
 
 def _ahead(standing: Standing, row: Row) -> str:
     """Return a sentence on how far a leader is ahead of the next."""
-    others = (other for other in standing.rows() if other.difference is not None)
+    others = (other for other in standing.rows if other.difference is not None)
     following = next(others, None) if row.method == standing.leader else None
     if following is None:
         return ""

@@ -60,8 +60,8 @@ def leaderboard_tables(
     for board in ranking.boards:
         before = f"{board.release}: " if len(ranking.boards) > 1 else ""
         for standing in board.sets:
-            rows = list(standing.rows(most))
-            yield set_table(standing, rows, before), len(standing) - len(rows)
+            rows = standing.rows[:most]
+            yield set_table(standing, rows, before), len(standing.rows) - len(rows)
 
 
 def legend(boards: Sequence[Board]) -> list[str]:
@@ -257,7 +257,7 @@ def leaderboard_csv(ranking: Leaderboard) -> str:
         _Line(board.release, standing, row, interval)
         for board in ranking.boards
         for standing in board.sets
-        for row in standing.rows()
+        for row in standing.rows
         for interval in row.intervals.values()
     )
     return csv_text(Table("", _COLUMNS, lines), ranking.signature)
@@ -307,7 +307,7 @@ def _set(standing: Standing) -> dict[str, Any]:
             for k, b in ADDITIONAL_KINDS.items()
         },
         "identical": [[entry.method for entry in group] for group in standing.duplicates],
-        "rows": [_row(row) for row in standing.rows()],
+        "rows": [_row(row) for row in standing.rows],
     }
 
 

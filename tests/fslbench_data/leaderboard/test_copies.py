@@ -49,7 +49,7 @@ def put(pair, repository):
 
 def _from(found):
     (table,) = found.boards[0].sets
-    return [row.entry.sources for row in table.rows()]
+    return [row.entry.sources for row in table.rows]
 
 
 def test_without_a_history_no_file_is_thrown_out(repository, newer, pair, put):
@@ -167,7 +167,7 @@ def test_of_equal_means_the_first_to_come_leads(repository, newer, monkeypatch):
     _given(monkeypatch, {honest: 1, shuffled: 0})
     other = leaderboard(repository.files, [newer])
     assert [each.boards[0].sets[0].leader for each in (found, other)] == ["zebra", "aaa"]
-    assert [row.rank for row in found.boards[0].sets[0].rows()] == [1, 1]
+    assert [row.rank for row in found.boards[0].sets[0].rows] == [1, 1]
     assert found.signature != other.signature
 
 

@@ -39,9 +39,7 @@ REPO, DIGEST = "org/results", "0123456789abcdef" * 4
 
 def _methods(found):
     return {
-        board.release: {
-            str(each.scored): [row.method for row in each.rows()] for each in board.sets
-        }
+        board.release: {str(each.scored): [row.method for row in each.rows] for each in board.sets}
         for board in found.boards
     }
 
@@ -55,11 +53,11 @@ def test_the_embedded_release_s_references_stand_beside(repository, example, emb
     counts = example.table.drop_columns(["predictions", "class_correct"])
     report = score(replace(example, table=counts), embedded)
     for each, of_score in zip(
-        sorted((s for s in board.sets if len(s) == 4), key=lambda s: str(s.scored)),
+        sorted((s for s in board.sets if len(s.rows) == 4), key=lambda s: str(s.scored)),
         sorted(report.sets, key=lambda s: str(s.scored)),
         strict=True,
     ):
-        own = {row.method: row for row in each.rows()}
+        own = {row.method: row for row in each.rows}
         assert len(own) == 4
         for s in of_score.scores:
             ranked = own[s.method].intervals
@@ -185,14 +183,14 @@ def test_a_flood(repository, embedded):
     found = leaderboard(repository.files, [embedded], datasets="digits")
     board = found.boards[0]
     scored = len(board.submissions)
-    assert [row.method for row in board.sets[0].rows() if row.method == "good"] == ["good"]
-    labels = [row.method for row in board.sets[0].rows()]
+    assert [row.method for row in board.sets[0].rows if row.method == "good"] == ["good"]
+    labels = [row.method for row in board.sets[0].rows]
     assert len(set(labels)) == len(labels)
     assert scored + len(found.rejected) == 16
     assert scored >= 8
     assert found.rejected
     # three reference methods answer each of these sets and five others, two the episodes
-    assert {len(each) for each in board.sets} == {2, 3, 3 + scored}
+    assert {len(each.rows) for each in board.sets} == {2, 3, 3 + scored}
 
 
 @pytest.mark.slow

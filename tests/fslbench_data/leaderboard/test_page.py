@@ -38,7 +38,7 @@ def test_it_opens_on_the_table_and_then_says_which_could_be_best(ranking):
     page = leaderboard_page(ranking)
     cats, dogs = sentences(next(s for s in suites_of(ranking.boards[0]) if s.suite == "open"))
     standing = next(s for s in ranking.boards[0].sets if str(s.scored) == KEY)
-    possible = {row.method for row in standing.rows() if row.intervals["open"].could_be_best}
+    possible = {row.method for row in standing.rows if row.intervals["open"].could_be_best}
     assert "worst" not in possible
     assert "part" not in possible
     said = re.search(r"cats \(1 shot\): for new images (.*) \((\d) of 3 methods\); for new", cats)
