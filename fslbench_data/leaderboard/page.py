@@ -1,4 +1,4 @@
-"""A leaderboard as one file of HTML: what may be best, every method and task set, who sent what.
+"""A leaderboard as one file of HTML: every method and task set, what may be best, who sent what.
 
 Names and reasons are strangers' texts: the template escapes all of them, and the page's own policy
 forbids scripts, requests and forms.
@@ -7,8 +7,9 @@ forbids scripts, requests and forms.
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
@@ -27,13 +28,11 @@ from fslbench_data.leaderboard.tables import (
     set_table,
 )
 from fslbench_data.release.release import EMBEDDED
-from fslbench_data.render.console import shortened
 from fslbench_data.render.interval_text import (
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     marked,
     plus_minus,
-    span,
 )
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import template
@@ -41,13 +40,10 @@ from fslbench_data.scoring.task_set_report import ORDER
 
 IMAGES, CLASSES = "new images", "new classes"
 
-NAME = 60
-"""Characters of a method's name, at most."""
-
 MOST_LINES = 2000
 """Lines of the tables of all task sets together, the best of each."""
-MOST_NAMED, MOST_METHODS = 3, 200
-"""Methods that a sentence or submission names, and that a suite's table holds, best first."""
+MOST_METHODS = 200
+"""Methods that a suite's table holds, best first."""
 MOST_FILES, MOST_LEFT_OUT, MOST_OF_FILE = 500, 50, 5
 """Submissions, and files in no table, that are listed."""
 
@@ -94,7 +90,6 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
         left_out=_left_out_table(ranking),
         not_shown=left_out_notes(ranking),
         signature=ranking.signature,
-        sentences=sentences,
         suite_table=_suite_table,
         sources_table=_sources_table,
         set_table=set_table,
@@ -136,10 +131,7 @@ class OfSuite(Struct, frozen=True):
     @property
     def datasets(self) -> dict[str, list[Standing]]:
         """The task sets by data set."""
-        by_dataset: dict[str, list[Standing]] = {}
-        for standing in self.sets:
-            by_dataset.setdefault(standing.scored.dataset, []).append(standing)
-        return by_dataset
+        return {name: [*some] for name, some in groupby(self.sets, lambda of: of.scored.dataset)}
 
 
 def displayed_sets(board: Board) -> list[Standing]:
@@ -156,12 +148,10 @@ def suites_of(board: Board) -> list[OfSuite]:
     """Return a release's suites, first those with the most images in tasks."""
     standings = displayed_sets(board)
     datasets = [*dict.fromkeys(standing.scored.dataset for standing in standings)]
-    by_suite: dict[str, list[Standing]] = {}
-    for standing in standings:
-        by_suite.setdefault(standing.scored.name.suite, []).append(standing)
+    present = dict.fromkeys(standing.scored.name.suite for standing in standings)
     suites = []
-    for suite in [*(s for s in ORDER if s in by_suite), *(s for s in by_suite if s not in ORDER)]:
-        sets = by_suite[suite]
+    for suite in [*(s for s in ORDER if s in present), *(s for s in present if s not in ORDER)]:
+        sets = [standing for standing in standings if standing.scored.name.suite == suite]
         sets.sort(key=lambda of: (datasets.index(of.scored.dataset), of.scored.protocol))
         places: dict[str, list[float]] = {}
         for number, standing in enumerate(sets):
@@ -181,55 +171,6 @@ def _shots(sets: Sequence[Standing]) -> list[str]:
     return [many(p.shot, "shot") for p in protocols]
 
 
-def sentences(of_suite: OfSuite) -> list[str]:
-    """Return a sentence a data set: which methods could be best for new images and classes."""
-    lines = []
-    for dataset, sets in of_suite.datasets.items():
-        shots = _shots(sets)
-        where = _joined(shots)
-        if all(" " in text for text in shots):
-            where = f"{_joined([text.split()[0] for text in shots])} {shots[-1].split()[1]}"
-        images, classes = _who(sets, IMAGES), _who(sets, CLASSES)
-        lines.append(f"{dataset} ({where}): for new images {images}; for new classes {classes}.")
-    return lines
-
-
-def _who(sets: Sequence[Standing], about: str) -> str:
-    """Name the methods that may be best, and on how many of the task sets."""
-    possible: list[tuple[Standing, list[str]]] = []
-    for standing in sets:
-        kind = standing.kind_about(about)
-        if kind is not None and standing.could_be_best(kind):
-            rows = standing.by_method.items()
-            names = [name for name, row in rows if row.intervals[kind].could_be_best]
-            possible.append((standing, names))
-    if not possible:
-        return "not judged"
-    unclaimed = len(sets) - len(possible)
-    silent = f"not judged on {unclaimed}" if unclaimed else ""
-    numbers = [standing.compared for standing, _ in possible]
-    if all(len(names) == standing.compared > 1 for standing, names in possible):
-        every = f"any of the {span(numbers)} methods"
-        return f"{every} ({silent})" if silent else every
-    silent = f"; {silent}" if silent else ""
-    counts = Counter(name for _, names in possible for name in names)
-    most = max(counts.values())
-    first = [name for name in counts if counts[name] == most]
-    left = [f"{len(first) - MOST_NAMED} more"] if len(first) > MOST_NAMED else []
-    named = _joined([*(shortened(name, NAME) for name in first[:MOST_NAMED]), *left])
-    if len(possible) == 1:
-        return f"{named} ({len(counts)} of {numbers[0]} methods{silent})"
-    where = f"on {'all' if most == len(sets) else f'{most} of'} {len(sets)}"
-    ordinary = {r.method for standing, _ in possible for r in standing.rows if r.entry.ordinary}
-    return f"{named} {where} ({len(counts)} of {len(ordinary)} methods on at least one{silent})"
-
-
-def _joined(names: Sequence[str]) -> str:
-    """Join names as a sentence does."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def is_highest(standing: Standing, row: Row) -> bool:
     """Return whether a method has the highest mean on a task set; several may."""
     leader = standing.by_method.get(standing.leader or "")
@@ -240,15 +181,14 @@ def mark(standing: Standing, row: Row) -> str:
     """Return a method's mark on a task set: the narrowest claim by which it may be best."""
     if is_highest(standing, row):
         return HIGHEST
-    claims = {about: standing.kind_about(about) for about in BEST_FOR}
     verdicts = {
-        about: row.intervals[kind].could_be_best
-        for about, kind in claims.items()
-        if kind is not None
+        sign: row.intervals[kind].could_be_best
+        for about, sign in BEST_FOR.items()
+        if (kind := standing.kind_about(about)) is not None
     }
-    if any(could is None for could in verdicts.values()):
+    if None in verdicts.values():
         return SILENT
-    return next((BEST_FOR[about] for about, could in verdicts.items() if could), "")
+    return next((sign for sign, could in verdicts.items() if could), "")
 
 
 def _suite_table(of_suite: OfSuite, level: float) -> Table:
@@ -312,13 +252,11 @@ def _column(dataset: str, name: str, standing: Standing) -> Column:
 
 def _sources_table(board: Board) -> Table:
     """Return a table of a release's submissions, with the commands that reproduce the numbers."""
-    methods: dict[str, set[str]] = {}
-    sets: Counter[str] = Counter()
+    answers: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for standing in board.sets:
-        in_set = [(source, row.method) for row in standing.rows for source in row.entry.sources]
-        for source, label in in_set:
-            methods.setdefault(source, set()).add(label)
-        sets.update({source for source, _ in in_set})
+        for row in standing.rows:
+            for source in row.entry.sources:
+                answers[source].add((row.method, str(standing.scored)))
     embedded = board.release.startswith(f"{EMBEDDED}@")
     release = board.signature.hub or ("" if embedded else board.release)
     at = ["--release", release] if release else []
@@ -327,17 +265,19 @@ def _sources_table(board: Board) -> Table:
         file = [] if source == REFERENCE else [submission_name(source)]
         return shlex.join(["fslbench", "score", *file, *at, "--details"])
 
-    came: dict[str, int | None] = {REFERENCE: None}
-    for digest, number in zip(board.submissions, board.came, strict=True):
-        came[digest] = number + 1 if any(board.came) else None
+    came: dict[str, int | None] = dict.fromkeys([REFERENCE, *board.submissions])
+    if any(board.came):
+        came |= zip(board.submissions, (number + 1 for number in board.came), strict=True)
     columns = (
         Column("file", lambda source: source if source == REFERENCE else source[:DIGITS]),
         right("came", came.__getitem__, missing="–"),
-        Column("methods", lambda source: listing(sorted(methods[source]), MOST_OF_FILE)),
-        right("task sets", sets.__getitem__),
+        Column(
+            "methods", lambda source: listing(sorted({m for m, _ in answers[source]}), MOST_OF_FILE)
+        ),
+        right("task sets", lambda source: len({of for _, of in answers[source]})),
         Column("its numbers again", command),
     )
-    sources = [source for source in came if source in methods]
+    sources = [source for source in came if source in answers]
     notes = [
         "came: the order of the commits that brought the files; –: not known.",
         *_cut_note(sources, MOST_FILES),

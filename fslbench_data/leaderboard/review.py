@@ -194,14 +194,12 @@ def review(
         accepted, releases, lambda number, info: (number, info.text) in answered, level=level
     )
     new_names = {one_line(name) for name in new}
-    ours_rejected = [one for one in rejected if one.name in new_names]
-    others = [one for one in rejected if one.name not in new_names]
     return Review(
         tuple(board for board in boards if board.sets),
         ours,
         tuple(_report(proposed, one, releases[one.release], level) for one in ours[:MOST_SCORED]),
-        tuple(ours_rejected),
-        unfetched(others, len(old)),
+        tuple(one for one in rejected if one.name in new_names),
+        unfetched([one for one in rejected if one.name not in new_names], len(old)),
     )
 
 
@@ -246,7 +244,8 @@ def _parts(review: Review) -> Iterator[str]:
         yield f"**{total} {files}: every rule is met.**"
     else:
         yield f"**{total} {files}: {len(rejected)} refused.**"
-    yield from _first([_rejection(one) for one in rejected], _MOST_REFUSED, "refused")
+    yield from map(_rejection, rejected[:_MOST_REFUSED])
+    yield from _more(rejected, _MOST_REFUSED, "refused")
     for one, report in zip_longest(review.accepted, review.reports):
         yield from _accepted(one, review.boards, report)
     yield from legend(review.boards)
@@ -254,11 +253,10 @@ def _parts(review: Review) -> Iterator[str]:
         yield _verdicts_legend(review.reports)
 
 
-def _first(lines: Sequence[str], most: int, what: str) -> Iterator[str]:
-    """Yield the first lines, and the number of the others."""
-    yield from lines[:most]
-    if len(lines) > most:
-        yield f"… and {len(lines) - most} more {what}."
+def _more(of: Sequence[object], most: int, what: str) -> Iterator[str]:
+    """Yield how many there are beside the first ones, if any."""
+    if len(of) > most:
+        yield f"… and {len(of) - most} more {what}."
 
 
 def _rejection(one: Rejected) -> str:
@@ -283,16 +281,15 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
     yield f"### {files}: {named}"
     yield f"Answers `{board.release}`, {many(len(sets), 'task set')} of it."
     yield markdown([neutral_table(_standing_table(rows[:_MOST_ROWS]))], "").rstrip()
-    if len(rows) > _MOST_ROWS:
-        yield f"… and {len(rows) - _MOST_ROWS} more lines."
+    yield from _more(rows, _MOST_ROWS, "lines")
     yield from (escaped(text) for pair in rows[:_MOST_ROWS] if (text := _ahead(*pair)))
     alike = [escaped(text) for text in _alike(one.digest, sets)]
-    yield from _first(alike, _MOST_ALIKE, "that are identical")
+    yield from alike[:_MOST_ALIKE]
+    yield from _more(alike, _MOST_ALIKE, "that are identical")
     if report is not None:
         yield "Against the reference methods:"
         yield markdown([neutral_table(_comparisons_table(report))], "").rstrip()
-        if (left := len(report.comparisons) - _MOST_ROWS) > 0:
-            yield f"… and {left} more lines."
+        yield from _more(report.comparisons, _MOST_ROWS, "lines")
         known = [*dict.fromkeys(score.method for score in report.scores if score.by_queries)]
         of = len({score.method for score in report.scores})
         if text := by_queries_text(known, of, _MOST_NAMED):
