@@ -13,12 +13,7 @@ from benchmark_spec.extras import own_requirement
 from builders.execution.steps import make_folder
 from fslbench_data.files import write_whole
 from fslbench_data.hub import HubAddress
-from fslbench_data.leaderboard.repository import (
-    BOARD_FILE,
-    SUBMISSIONS,
-    check_release_name,
-    parse_board,
-)
+from fslbench_data.leaderboard.repository import BOARD_FILE, SUBMISSIONS, parse_board
 from fslbench_data.release.release import EMBEDDED, load_release
 
 WORKFLOW = ".github/workflows/validate.yml"
@@ -51,8 +46,6 @@ def start_results_repository(
     `releases` are ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub, newest first; each is opened
     first.
     """
-    for name in releases:
-        check_release_name(name)
     requirement, title = _requirement_of(requirement), title or DEFAULT_TITLE
     words = {
         "TITLE": title,
@@ -66,7 +59,7 @@ def start_results_repository(
     }
     names = {BOARD_FILE: "leaderboard.toml", "README.md": "README.md", WORKFLOW: "validate.yml"}
     texts = _filled(names, words)
-    parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), BOARD_FILE)
+    parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), "")
     for name in releases:
         load_release(name)
     made = _write_new(folder, texts)

@@ -89,34 +89,27 @@ class FolderFiles:
             )
 
     def names(self) -> Sequence[str]:
-        """List paths of the files; a folder among the submissions ends in a slash."""
-        names = [entry.name for entry in _entries(self.folder)]
-        if SUBMISSIONS not in names:
-            return names
+        """List paths below `submissions`, without temporary files; a folder ends in a slash."""
         folder = self.folder / SUBMISSIONS
-        if folder.is_symlink() or not folder.is_dir():
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
             raise ResultsError(
                 f"{SUBMISSIONS} is a symbolic link or no folder",
                 where=str(folder),
                 expected="a folder of submissions",
                 fix="put a folder there",
             )
-        below = [
+        return [
             f"{SUBMISSIONS}/{entry.name}{'/' if entry.is_dir(follow_symlinks=False) else ''}"
-            for entry in _entries(folder)
+            for entry in (os.scandir(folder) if folder.exists() else ())
+            if temporary_of(entry.name) is None
         ]
-        return [name for name in names if name != SUBMISSIONS] + below
 
     def path(self, name: str) -> Path:
-        """Return a file's path; raise a ResultsError unless it is a regular file."""
-        parts = name.split("/")
-        path = self.folder.joinpath(*parts)
-        if {"", ".", ".."} & set(parts) or any("\\" in part or "\0" in part for part in parts):
+        """Return the path of a file so named; raise a ResultsError unless it is a regular file."""
+        path = self.folder / name
+        if name != BOARD_FILE and (not _NAME.fullmatch(name) or path.parent.is_symlink()):
             raise ResultsError(f"{one_line(name)} is no path inside the repository")
         _check_regular(path, name, self.where)
-        for folder in path.parents[: len(parts) - 1]:
-            if not stat.S_ISDIR(_mode(folder, name, self.where)):
-                raise ResultsError(f"{one_line(name)} lies behind a symbolic link")
         return path
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
@@ -203,8 +196,8 @@ class HubResults(Struct, frozen=True, dict=True):
         return str(self.address)
 
     def names(self) -> Sequence[str]:
-        """List paths of all files, sorted."""
-        return list(self.tree)
+        """List paths below `submissions`, sorted."""
+        return [name for name in self.tree if name.startswith(f"{SUBMISSIONS}/")]
 
     def path(self, name: str) -> Path:
         """Fetch a file into the cache; one that is too large for a submission is not fetched."""
@@ -278,7 +271,7 @@ class HubResults(Struct, frozen=True, dict=True):
 ResultsFiles = FolderFiles | HubResults
 """The files of a results repository, wherever they lie.
 
-`names` are relative paths with slashes, at least those below `submissions`.  `path` raises a
+`names` are relative paths with slashes, of what is below `submissions`.  `path` raises a
 ResultsError or a TooLargeError for what is no file that one may open, or larger than a submission
 can be.  Of two files the one of the smaller number `came` first; one that has none came after all
 others.
@@ -314,7 +307,7 @@ IGNORED = "not named as a submission, 64 hexadecimal digits and .parquet"
 
 def list_submissions(files: ResultsFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """List submissions by name, in order, and the other files, printable; no file is opened."""
-    below = sorted({name for name in files.names() if name.startswith(f"{SUBMISSIONS}/")})
+    below = sorted(files.names())
     return (
         tuple(name for name in below if _NAME.fullmatch(name)),
         tuple(one_line(name) for name in below if not _NAME.fullmatch(name)),
@@ -352,11 +345,11 @@ def parse_board(raw: bytes, where: str) -> Settings:
     if len(set(settings.releases)) < len(settings.releases):
         raise wrong("a release is listed twice in `releases`")
     for name in settings.releases:
-        check_release_name(name, where)
+        _check_release_name(name, where)
     return settings
 
 
-def check_release_name(name: str, where: str = "") -> None:
+def _check_release_name(name: str, where: str) -> None:
     """Raise a ResultsError unless a text names one release, to everybody and for ever.
 
     That is ``embedded``, or ``ORG/NAME`` with a version's tag or a whole commit.
@@ -381,22 +374,10 @@ def check_release_name(name: str, where: str = "") -> None:
         )
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """List what is in a folder, without the temporary files of writers."""
-    return [entry for entry in os.scandir(folder) if temporary_of(entry.name) is None]
-
-
 def _check_regular(path: Path, name: str, where: str = "") -> None:
     """Raise a ResultsError unless a file, called `name` there, is regular; follow no links."""
-    mode = _mode(path, name, where)
-    if not stat.S_ISREG(mode):
-        what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no file"
-        raise ResultsError(f"{one_line(name)} is {what}", expected="a regular file")
-
-
-def _mode(path: Path, name: str, where: str) -> int:
     try:
-        return path.lstat().st_mode
+        mode = path.lstat().st_mode
     except OSError as error:
         if name == BOARD_FILE and isinstance(error, FileNotFoundError):
             raise ResultsError(
@@ -407,6 +388,9 @@ def _mode(path: Path, name: str, where: str) -> int:
             ) from None
         what = f"{one_line(name)} cannot be opened: {error.strerror}"
         raise ResultsError(what, where=where) from None
+    if not stat.S_ISREG(mode):
+        what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no file"
+        raise ResultsError(f"{one_line(name)} is {what}", expected="a regular file")
 
 
 def _name_of(path: Path) -> str:

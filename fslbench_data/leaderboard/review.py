@@ -236,14 +236,11 @@ def _parts(review: Review) -> Iterator[str]:
         yield comment(signature)
     if review.unfetched:
         yield f"**{review.unfetched} The ranks below leave them out.**"
-    total = sum(len(one.digests) for one in review.accepted) + len(rejected)
-    files = "file" if total == 1 else "files"
-    if not total:
-        yield "No submission is added."
-    elif not rejected:
-        yield f"**{total} {files}: every rule is met.**"
+    if total := sum(len(one.digests) for one in review.accepted) + len(rejected):
+        judged = f"{len(rejected)} refused" if rejected else "every rule is met"
+        yield f"**{many(total, 'file')}: {judged}.**"
     else:
-        yield f"**{total} {files}: {len(rejected)} refused.**"
+        yield "No submission is added."
     yield from map(_rejection, rejected[:_MOST_REFUSED])
     yield from _more(rejected, _MOST_REFUSED, "refused")
     for one, report in zip_longest(review.accepted, review.reports):
