@@ -6,8 +6,7 @@ Nothing is kept between runs: each does what the repository shows is left to do.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,16 +22,7 @@ from benchmark_spec.errors import (
     listing,
     many,
 )
-from benchmark_spec.manifest import (
-    CARD_FILE,
-    MANIFEST_FILE,
-    Dataset,
-    Kind,
-    Manifest,
-    Redistribution,
-    Table,
-    without_shard,
-)
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
 from builders.hub.repository import Changes, ReleaseFile, Repository, changes
 from builders.release.diff import check_version
 from builders.release.verify import verify
@@ -91,19 +81,22 @@ def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if path not in files))
 
 
-FROM_IMAGES: tuple[Kind, ...] = ("features", "attributes")
-"""Tables computed from what the images show, of which a data set of ``tables`` publishes none."""
-
-
 def check_licences(manifest: Manifest) -> None:
-    """Refuse a release with pictures, or tables computed from them, that may not be passed on."""
-    datasets = {d.name: d for d in manifest.datasets}
-    terms = {name: redistribution_of(d) for name, d in datasets.items()}
+    """Refuse a release with pictures, or tables computed from them, that may not be passed on.
+
+    The catalogue may allow less than a data set declares.
+    """
+    licences = {d.name: d.licence for d in manifest.datasets}
+    terms = {d.name: d.redistribution for d in manifest.datasets}
+    for name in terms:
+        entry = catalogue().get(name)
+        if entry is not None and entry.redistribution == "tables":
+            terms[name] = "tables"
     tables = [
         t
         for t in manifest.tables
         if (t.kind == "pictures" and terms[t.dataset] != "images")
-        or (t.kind in FROM_IMAGES and terms[t.dataset] == "tables")
+        or (t.kind in ("features", "attributes") and terms[t.dataset] == "tables")
     ]
     if not tables:
         return
@@ -112,29 +105,13 @@ def check_licences(manifest: Manifest) -> None:
     raise LicenceError(
         f"{many(len(tables), 'table')} may not be published: images, or what is computed from "
         "them, whose licence does not let that be passed on",
-        where="; ".join(_named(tables, datasets)),
+        where=listing([f"{t.path} ({t.dataset}: {licences[t.dataset]})" for t in tables]),
         expected=f"of {names} no {' or '.join(kinds)}",
         fix=f"take {' and '.join(kinds)} of {names} out of the specification and build the release "
         "again. A private repository changes nothing: it is a copy for others, too. If the licence "
         'of images of your own does allow it, say redistribution = "features", or "images" for '
         "pictures, in the options of that data set",
     )
-
-
-def _named(tables: Sequence[Table], datasets: Mapping[str, Dataset]) -> Iterator[str]:
-    """Name each table with its licence; of a feature set's shards the first."""
-    counts = Counter(without_shard(table.path) for table in tables)
-    for table in tables:
-        others = counts.pop(without_shard(table.path), 0) - 1
-        if others >= 0:
-            more = f" and {many(others, 'shard')} more" if others else ""
-            yield f"{table.path}{more} ({table.dataset}: {datasets[table.dataset].licence})"
-
-
-def redistribution_of(dataset: Dataset) -> Redistribution:
-    """Return what may be redistributed of a data set: at most what the catalogue allows."""
-    entry = catalogue().get(dataset.name)
-    return "tables" if entry and entry.redistribution == "tables" else dataset.redistribution
 
 
 class Published(Struct, frozen=True):
