@@ -39,8 +39,9 @@ from benchmark_spec.version import __version__
 from fslbench_data.files import read_kept, sha256_of, write_whole
 
 if TYPE_CHECKING:
-    from huggingface_hub import HfApi
+    from huggingface_hub import Discussion, HfApi
     from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.hf_api import RepoFile
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _REPO = re.compile(rf"{_NAME}/{_NAME}")
@@ -73,6 +74,14 @@ class HubAddress(Struct, frozen=True):
 def is_repo_id(text: str) -> bool:
     """Return whether a text has the form ``ORG/NAME``."""
     return _REPO.fullmatch(text) is not None and ".." not in text
+
+
+def no_repository(text: str) -> HubError:
+    """Return the error for a text that is not of that form."""
+    return HubError(
+        f"{text!r} is not the name of a repository",
+        expected="ORG/NAME: letters, digits, dashes, dots and underscores",
+    )
 
 
 def is_address(text: str) -> bool:
@@ -127,6 +136,37 @@ def api() -> HfApi:
     return HfApi(library_name="fslbench", library_version=__version__)
 
 
+def commit_of(repo_id: str, revision: str) -> str:
+    """Return the commit that a branch, a tag or a pull request of a data set repository names."""
+    with hub_errors(f"looking up {revision}", repo_id):
+        info = api().dataset_info(repo_id, revision=revision)
+    if info.sha is None:
+        raise HubError(f"the Hub does not say what commit {revision} is", where=repo_id)
+    return info.sha
+
+
+def files_at(repo_id: str, revision: str) -> dict[str, RepoFile]:
+    """List all files of a data set repository by path, in order."""
+    from huggingface_hub.hf_api import RepoFile
+
+    with hub_errors(f"listing the files at {revision}", repo_id):
+        tree = api().list_repo_tree(repo_id, recursive=True, revision=revision, repo_type="dataset")
+        files = {entry.path: entry for entry in tree if isinstance(entry, RepoFile)}
+    return dict(sorted(files.items()))
+
+
+def open_pull_requests(repo_id: str, title: str) -> list[Discussion]:
+    """List the open pull requests of that title on a data set repository."""
+    with hub_errors("listing its pull requests", repo_id):
+        found = api().get_repo_discussions(
+            repo_id,
+            repo_type="dataset",
+            discussion_type="pull_request",
+            discussion_status="open",
+        )
+        return [one for one in found if one.title == title]
+
+
 @contextmanager
 def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
     """Turn what the Hub's client raises into this package's errors.
@@ -148,11 +188,9 @@ def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
 
 def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | None:
     """Return the first cause of an exception that this package has an error for."""
-    cause: BaseException | None = error
-    causes: list[BaseException] = []
-    while cause is not None and cause not in causes:
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__) is not None and cause not in causes:
         causes.append(cause)
-        cause = cause.__cause__
     if any(map(_is_of_xet, causes)):
         return HubXetError(
             f"xet, the Hub's storage of large files, fails: {plain(causes[-1])}",
@@ -160,11 +198,8 @@ def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | N
             expected="a storage that this machine reaches, and that takes the Hub's token",
             fix="set HF_HUB_DISABLE_XET=1: files then go by HTTP",
         )
-    for one in reversed(causes):  # what happened first says most
-        translated = _of_one(one, doing, repo_id)
-        if translated is not None:
-            return translated
-    return None
+    translated = (_of_one(one, doing, repo_id) for one in reversed(causes))
+    return next((one for one in translated if one is not None), None)  # the first says most
 
 
 def _is_of_xet(error: BaseException) -> bool:
@@ -181,7 +216,7 @@ def _is_of_xet(error: BaseException) -> bool:
 
 
 def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | None:
-    from huggingface_hub import errors
+    from huggingface_hub import constants, errors
 
     where = f"{repo_id}, {doing}"
     if isinstance(error, errors.HfHubHTTPError):
@@ -190,19 +225,18 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
         return HubAccessError(
             "nobody is logged in to the Hub", where=where, fix="hf auth login, or HF_TOKEN"
         )
-    if isinstance(error, errors.OfflineModeIsEnabled):
-        return _not_cached(where)
-    if isinstance(error, errors.LocalEntryNotFoundError):
-        from huggingface_hub import constants
-
-        return _not_cached(where) if constants.HF_HUB_OFFLINE else _unreachable("", where)
+    if isinstance(error, errors.OfflineModeIsEnabled | errors.LocalEntryNotFoundError):
+        if constants.HF_HUB_OFFLINE or isinstance(error, errors.OfflineModeIsEnabled):
+            return HubUnreachableError(
+                "this is not in the cache, and HF_HUB_OFFLINE forbids to ask the Hub",
+                where=where,
+                fix="load it once with a connection, or unset HF_HUB_OFFLINE",
+            )
+        return _unreachable("", where)
     if isinstance(error, errors.FileMetadataError | json.JSONDecodeError):
         return _unreachable("what answers is not the Hub, or a broken one", where)
     if isinstance(error, errors.HFValidationError):
-        return HubError(
-            f"{repo_id!r} cannot be the name of a repository",
-            expected="ORG/NAME: letters, digits, dashes, dots and underscores",
-        )
+        return no_repository(repo_id)
     if "HTTPStatusError" in type(error).__name__:
         return None  # the Hub's own error is made of it, and says more
     if type(error).__module__.split(".")[0].rstrip("0123456789") in _NETWORK:
@@ -253,17 +287,16 @@ def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
     if isinstance(error, errors.EntryNotFoundError):
         return HubNotFoundError("the repository has no such file at that revision", where=where)
     message = plain(error.server_message or "")
+    said = f": {message}" if message else ""
     if status == 401 and "credentials" in f"{message} {error}":
         return HubAccessError(
             "the token is not valid, or no longer", where=where, fix="hf auth login, or HF_TOKEN"
         )
     if status in (401, 403):
-        return HubAccessError(
-            f"the Hub does not allow it{f': {message}' if message else ''}", where=where, fix=login
-        )
+        return HubAccessError(f"the Hub does not allow it{said}", where=where, fix=login)
     if status in (409, 412):
         return HubError(
-            f"the repository changed meanwhile{f': {message}' if message else ''}",
+            f"the repository changed meanwhile{said}",
             where=where,
             fix="run the same command again",
         )
@@ -271,7 +304,7 @@ def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
         # the client itself asks again for all but contents
         content = status >= 500 and error.response.request.method == "GET"
         return _unreachable(f"it answered {status} each time", where, transient=content)
-    return HubError(f"the Hub answered {status}{f': {message}' if message else ''}", where=where)
+    return HubError(f"the Hub answered {status}{said}", where=where)
 
 
 def _unreachable(why: str, where: str, *, transient: bool = False) -> HubUnreachableError:
@@ -283,14 +316,6 @@ def _unreachable(why: str, where: str, *, transient: bool = False) -> HubUnreach
     )
     error.transient = transient
     return error
-
-
-def _not_cached(where: str) -> HubUnreachableError:
-    return HubUnreachableError(
-        "this is not in the cache, and HF_HUB_OFFLINE forbids to ask the Hub",
-        where=where,
-        fix="load it once with a connection, or unset HF_HUB_OFFLINE",
-    )
 
 
 def plain(error: object) -> str:
@@ -467,11 +492,14 @@ def fits_its_name(path: Path) -> bool:
     """
     blob = path.resolve()
     if re.fullmatch(r"[0-9a-f]{40}", blob.name):
-        digest = hashlib.sha1(f"blob {blob.stat().st_size}\0".encode(), usedforsecurity=False)
-        with blob.open("rb") as file:
-            while chunk := file.read(1 << 20):
-                digest.update(chunk)
-        return digest.hexdigest() == blob.name
+        return git_blob(blob) == blob.name
     if re.fullmatch(r"[0-9a-f]{64}", blob.name):
         return sha256_of(blob) == blob.name
     return blob.name == path.name
+
+
+def git_blob(path: Path) -> str:
+    """Return the SHA-1 (hex) by which Git names a file's content."""
+    digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: digest).hexdigest()

@@ -34,10 +34,13 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
 
     The token is that of the Hub's own login: hf auth login, or the variable HF_TOKEN.
     """
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
     from benchmark_spec.errors import listing
     from builders.hub.publish import publish as run
     from fslbench_data.render.console import steps
 
+    disable_progress_bars()  # of the Hub's client: the command has its own
     with steps(f"publishing {folder}") as progress:
         done = run(folder, repo_id, **settings, progress=progress)
     release = f"{done.manifest.name}@{done.manifest.version} {done.manifest.digest[:12]}"
@@ -49,10 +52,8 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     if done.left_out:
         click.echo(f"not of the release, and left out: {listing(done.left_out)}")
     if done.proposal is not None:
-        click.echo(
-            f"proposed in {done.proposal.url}\n"
-            "once it is merged, run the same command without --create-pr"
-        )
+        click.echo(f"proposed in {done.proposal}")
+        click.echo("once it is merged, run the same command without --create-pr")
     elif not done.tagged:
         click.echo("the main branch holds it: run the same command without --create-pr, which tags")
     elif done.changes is not None:
@@ -91,21 +92,14 @@ def results_repo(
     Put DIR under git, or upload it to a data set repository of the Hub; submissions then come as
     pull requests.  With --space, DIR is to be uploaded to a Space.  Nothing is written over.
     """
-    from builders.hub.results_repo import (
-        DEFAULT_TITLE,
-        UNKNOWN,
-        requirement_of,
-        start_results_repository,
-        start_space,
-    )
+    from builders.hub.results_repo import UNKNOWN, start_results_repository, start_space
 
     if bool(releases) == (space is not None):
         raise click.UsageError("name a --release for a repository, or --space for its app")
-    requirement = requirement_of(install)
     if space is not None:
-        made = start_space(folder, space, title or DEFAULT_TITLE, requirement)
+        made = start_space(folder, space, title, install)
     else:
-        made = start_results_repository(folder, releases, title or DEFAULT_TITLE, requirement)
+        made = start_results_repository(folder, releases, title, install)
     for path in made:
         click.echo(f"wrote {path}", err=True)
         if UNKNOWN in path.read_text(encoding="utf-8"):

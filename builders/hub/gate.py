@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import re
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from typing import Any
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from benchmark_spec.declared import parsed_json
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 2**20
 """Of a request's body; an event of the Hub has some kilobytes."""
@@ -37,91 +35,62 @@ class Gate:
     other request with a body must be one that the page makes.
     """
 
-    def __init__(
-        self, app: Callable[..., Awaitable[None]], events: Collection[str], secret: str
-    ) -> None:
+    def __init__(self, app: ASGIApp, events: Collection[str], secret: str) -> None:
         self._app, self._events, self._secret = app, events, secret.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond to a refused request, and pass the others to the app."""
+        from starlette.exceptions import HTTPException
+        from starlette.requests import Request
+        from starlette.responses import JSONResponse
+
         if scope["type"] != "http" or scope["method"] in _READING:
             await self._app(scope, receive, send)
             return
         try:
-            self._check(scope)
-            body = await _read(scope, receive)
-            if scope["path"] in self._events:
+            body = await self._checked_body(Request(scope, receive))
+        except HTTPException as refused:
+            error, close = {"error": refused.detail}, {"connection": "close"}  # the rest is unread
+            await JSONResponse(error, refused.status_code, close)(scope, receive, send)
+            return
+        left = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def again() -> Message:
+            return left.pop() if left else await receive()
+
+        await self._app(scope, again, send)
+
+    async def _checked_body(self, request: Request) -> bytes:
+        """Read a body, as far as it may go; raises an HTTPException for a refused request."""
+        from starlette.exceptions import HTTPException
+        from starlette.requests import ClientDisconnect
+
+        path: str = request.scope["path"]
+        if path in self._events:
+            given = request.headers.getlist("x-webhook-secret")
+            if len(given) != 1:
+                raise HTTPException(401, "x-webhook-secret header not set.")
+            if not hmac.compare_digest(given[0].encode("latin-1"), self._secret):
+                raise HTTPException(403, "Invalid webhook secret.")
+        elif not _OF_PAGE.fullmatch(path):
+            raise HTTPException(404, "there is nothing to send to here")
+        large = HTTPException(413, f"more than {MOST_BYTES} bytes")
+        length = request.headers.get("content-length", "0")
+        if not re.fullmatch("[0-9]{1,18}", length) or int(length) > MOST_BYTES:
+            raise large
+        body = b""
+        try:
+            async with asyncio.timeout(SECONDS):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > MOST_BYTES:
+                        raise large
+            if path in self._events:
                 parsed_json(body)  # refuses numbers that cannot be repeated: NaN, 1e400
+        except ClientDisconnect:
+            raise HTTPException(400, "the body broke off") from None
+        except TimeoutError:
+            raise HTTPException(408, f"the body took more than {SECONDS:g} seconds") from None
         except ValueError as error:
-            refused = _RefusedError(400, f"the body is not JSON: {str(error)[:200]}")
-            await refused.respond(send)
-            return
-        except _RefusedError as refused:
-            await refused.respond(send)
-            return
-        await self._app(scope, _again(body, receive), send)
-
-    def _check(self, scope: Scope) -> None:
-        """Refuse unneeded requests, and events without the secret."""
-        if scope["path"] in self._events:
-            given = _header(scope, b"x-webhook-secret")
-            if given is None:
-                raise _RefusedError(401, "x-webhook-secret header not set.")
-            if not hmac.compare_digest(given, self._secret):
-                raise _RefusedError(403, "Invalid webhook secret.")
-        elif not _OF_PAGE.fullmatch(scope["path"]):
-            raise _RefusedError(404, "there is nothing to send to here")
-
-
-class _RefusedError(Exception):
-    """A refused request, with its response."""
-
-    def __init__(self, status: int, what: str) -> None:
-        super().__init__(what)
-        self._status, self._body = status, json.dumps({"error": what}).encode()
-
-    async def respond(self, send: Send) -> None:
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(self._body)).encode()),
-            (b"connection", b"close"),  # what is still to come is not read
-        ]
-        await send({"type": "http.response.start", "status": self._status, "headers": headers})
-        await send({"type": "http.response.body", "body": self._body})
-
-
-def _header(scope: Scope, name: bytes) -> bytes | None:
-    values = [value for key, value in scope["headers"] if key.lower() == name]
-    return values[0] if len(values) == 1 else None
-
-
-async def _read(scope: Scope, receive: Receive) -> bytes:
-    """Read a body, as far as it may go."""
-    large = _RefusedError(413, f"more than {MOST_BYTES} bytes")
-    length = _header(scope, b"content-length") or b"0"
-    if not length.isdigit() or len(length) > 18 or int(length) > MOST_BYTES:
-        raise large
-    body, more = b"", True
-    try:
-        async with asyncio.timeout(SECONDS):
-            while more:
-                message = await receive()
-                if message["type"] != "http.request":
-                    raise _RefusedError(400, "the body broke off")
-                body += message.get("body", b"")
-                more = message.get("more_body", False)
-                if len(body) > MOST_BYTES:
-                    raise large
-    except TimeoutError:
-        raise _RefusedError(408, f"the body took more than {SECONDS:g} seconds") from None
-    return body
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Return a receiver of a body that has been read, and of what follows."""
-    left = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def given() -> Message:
-        return left.pop() if left else await receive()
-
-    return given
+            raise HTTPException(400, f"the body is not JSON: {str(error)[:200]}") from None
+        return body

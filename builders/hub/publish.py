@@ -5,11 +5,12 @@ Nothing is kept between runs: each does what the repository shows is left to do.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from benchmark_spec.catalogue import catalogue
 from benchmark_spec.errors import (
@@ -21,28 +22,18 @@ from benchmark_spec.errors import (
     listing,
     many,
 )
-from benchmark_spec.manifest import (
-    CARD_FILE,
-    MANIFEST_FILE,
-    Dataset,
-    Kind,
-    Manifest,
-    Redistribution,
-    Table,
-    without_shard,
-)
-from builders.hub.repository import (
-    Changes,
-    Proposal,
-    ReleaseFile,
-    Repository,
-    changes,
-    small_file,
-)
+from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest
+from builders.hub.repository import Changes, ReleaseFile, Repository, changes
 from builders.release.diff import check_version
 from builders.release.verify import verify
 from fslbench_data.files import scratch_folder, temporary_of
-from fslbench_data.hub import is_repo_id, version_of
+from fslbench_data.hub import (
+    commit_of,
+    is_repo_id,
+    no_repository,
+    open_pull_requests,
+    version_of,
+)
 from fslbench_data.release.folder import Folder, read_manifest
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.card import dataset_card
@@ -57,29 +48,27 @@ def release_files(
 ) -> dict[str, ReleaseFile]:
     """List the files of a release by path, its manifest last, which must be `manifest` still.
 
-    Tables without a file are written into `scratch`, and the card names the address where the
-    release is published.
+    It, the card, which names the address where the release is published, and tables without a file
+    are written into `scratch`.
     """
     text = (folder / MANIFEST_FILE).read_bytes()
     if Manifest.from_json(text, MANIFEST_FILE) != manifest:
-        raise changed_meanwhile(folder)
+        raise OutputError(
+            f"{folder} changed while it was verified", fix="let nothing write to it meanwhile"
+        )
     release = Release(manifest, Folder(folder))
     whole = write_drawn(release, scratch, progress)
     files = {}
     for t, was in zip(whole.tables, manifest.tables, strict=True):
         path = (scratch if was.drawn else folder) / t.path
         files[t.path] = ReleaseFile(path, t.bytes, t.sha256, t.digest)
-    card = dataset_card(whole, release, repo_id)
-    files[CARD_FILE] = small_file(card.encode())
-    files[MANIFEST_FILE] = small_file(text if whole == manifest else whole.to_json().encode())
+    text = text if whole == manifest else whole.to_json().encode()
+    card = dataset_card(whole, release, repo_id).encode()
+    for name, content in ((CARD_FILE, card), (MANIFEST_FILE, text)):
+        (scratch / name).write_bytes(content)
+        digest = hashlib.sha256(content).hexdigest()
+        files[name] = ReleaseFile(scratch / name, len(content), digest)
     return files
-
-
-def changed_meanwhile(folder: Path) -> OutputError:
-    """Return the error for files that change while a release is published."""
-    return OutputError(
-        f"{folder} changed while it was verified", fix="let nothing write to it meanwhile"
-    )
 
 
 def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
@@ -92,76 +81,56 @@ def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
     return tuple(sorted(path for path in paths if path not in files))
 
 
-FROM_IMAGES: tuple[Kind, ...] = ("features", "attributes")
-"""Tables computed from what the images show, of which a data set of ``tables`` publishes none."""
-
-
 def check_licences(manifest: Manifest) -> None:
-    """Refuse a release with pictures, or tables computed from them, that may not be passed on."""
-    terms = {d.name: redistribution_of(d) for d in manifest.datasets}
-    for table in manifest.tables:
-        if table.kind == "pictures" and terms[table.dataset] != "images":
-            raise LicenceError(
-                f"the pictures of {table.dataset} may not be published: the licence of its images "
-                f'says redistribution = "{terms[table.dataset]}"',
-                where=table.path,
-                expected="no pictures of such data sets",
-                fix="take `pictures` of it out of the specification and build the release again",
-            )
-    kept = {d.name: d for d in manifest.datasets if terms[d.name] == "tables"}
-    tables = [t for t in manifest.tables if t.kind in FROM_IMAGES and t.dataset in kept]
+    """Refuse a release with pictures, or tables computed from them, that may not be passed on.
+
+    The catalogue may allow less than a data set declares.
+    """
+    licences = {d.name: d.licence for d in manifest.datasets}
+    terms = {d.name: d.redistribution for d in manifest.datasets}
+    for name in terms:
+        entry = catalogue().get(name)
+        if entry is not None and entry.redistribution == "tables":
+            terms[name] = "tables"
+    tables = [
+        t
+        for t in manifest.tables
+        if (t.kind == "pictures" and terms[t.dataset] != "images")
+        or (t.kind in ("features", "attributes") and terms[t.dataset] == "tables")
+    ]
     if not tables:
         return
-    names = list(dict.fromkeys(t.dataset for t in tables))
-    one = len(tables) == 1
+    names = ", ".join(dict.fromkeys(t.dataset for t in tables))
+    kinds = list(dict.fromkeys(t.kind for t in tables))
     raise LicenceError(
-        f"{many(len(tables), 'table')} may not be published: "
-        f"{'it is' if one else 'they are'} computed from images, and the licence of these does "
-        "not let that be passed on",
-        where="; ".join(_named(tables, kept)),
-        expected=f"of {', '.join(names)} no {' or '.join(FROM_IMAGES)}: only classes, the list of "
-        "images, task sets and results",
-        fix=f"take {' and '.join(dict.fromkeys(t.kind for t in tables))} of {', '.join(names)} out "
-        "of the specification and build the release again. A private repository changes nothing: "
-        "it is a copy for others, too. If the licence of images of your own does allow it, say "
-        'redistribution = "features" in the options of that data set',
+        f"{many(len(tables), 'table')} may not be published: images, or what is computed from "
+        "them, whose licence does not let that be passed on",
+        where=listing([f"{t.path} ({t.dataset}: {licences[t.dataset]})" for t in tables]),
+        expected=f"of {names} no {' or '.join(kinds)}",
+        fix=f"take {' and '.join(kinds)} of {names} out of the specification and build the release "
+        "again. A private repository changes nothing: it is a copy for others, too. If the licence "
+        'of images of your own does allow it, say redistribution = "features", or "images" for '
+        "pictures, in the options of that data set",
     )
 
 
-def _named(tables: Sequence[Table], datasets: Mapping[str, Dataset]) -> Iterator[str]:
-    """Name each table with its licence; of a feature set's shards the first."""
-    counts = Counter(without_shard(table.path) for table in tables)
-    for table in tables:
-        others = counts.pop(without_shard(table.path), 0) - 1
-        if others >= 0:
-            more = f" and {many(others, 'shard')} more" if others else ""
-            yield f"{table.path}{more} ({table.dataset}: {datasets[table.dataset].licence})"
-
-
-def redistribution_of(dataset: Dataset) -> Redistribution:
-    """Return what may be redistributed of a data set: at most what the catalogue allows."""
-    entry = catalogue().get(dataset.name)
-    return "tables" if entry and entry.redistribution == "tables" else dataset.redistribution
-
-
-@dataclass(frozen=True)
-class Published:
+class Published(Struct, frozen=True):
     """What was published, and where.
 
-    `changes` were committed or proposed, None if all was published before; `proposal` is the pull
-    request that waits to be merged; `compared` files were downloaded again and found to be equal;
-    files `left_out` are no part of the release.
+    `changes` were committed or proposed, None if all was published before; `proposal` is the page
+    of the pull request that waits to be merged; `compared` files were downloaded again and found to
+    be equal; files `left_out` are no part of the release.
     """
 
     manifest: Manifest
     repo_id: str
     tag: str
     commit: str
-    tagged: bool = False
+    left_out: tuple[str, ...]
+    tagged: bool
     changes: Changes | None = None
-    proposal: Proposal | None = None
+    proposal: str | None = None
     compared: int = 0
-    left_out: tuple[str, ...] = ()
 
 
 def publish(
@@ -192,17 +161,14 @@ def publish(
     folder, manifest = read_manifest(folder)
     _check_account(repo_id)
     check_licences(manifest)
-    verified = verify(folder, lambda path: progress(f"verifying {path}"))
-    if problems := verified.problems:
+    if problems := verify(folder, lambda path: progress(f"verifying {path}")).problems:
         raise ReleaseError(
             f"{folder} has {many(len(problems), 'problem')}",
             where=listing([f"{p.path}: {p.what}" for p in problems]),
             expected="a release as fslbench-build release makes it",
             fix="see fslbench-build verify, and build it again",
         )
-    if verified.manifest != manifest:
-        raise changed_meanwhile(folder)
-    release, tag = Release(manifest, Folder(folder)), f"v{manifest.version}"
+    tag = f"v{manifest.version}"
     with scratch_folder("publish") as scratch:
         files = release_files(folder, manifest, repo_id, scratch, progress)
         others, repo = left_out(folder, files), Repository(repo_id)
@@ -210,16 +176,16 @@ def publish(
         main, tags = repo.opened(private=private)
         if commit := tags.get(tag):
             _check_tagged(repo, files, tag, commit)
-            return Published(manifest, repo_id, tag, commit, tagged=True, left_out=others)
-        _check_version(repo, release, tags, progress)
+            return Published(manifest, repo_id, tag, commit, others, tagged=True)
+        _check_version(repo, Release(manifest, Folder(folder)), tags, progress)
         remote = repo.files(main)
         what = changes(files, remote, _before(repo, manifest, files, main, remote))
         commit, proposal = main, None
         if what:
             message = f"{manifest.name} {tag}"
-            for open_one in repo.proposals(message) if create_pr else ():
-                if not changes(files, repo.files(open_one.commit), None):
-                    commit, proposal = open_one.commit, open_one
+            for found in open_pull_requests(repo_id, message) if create_pr else ():
+                commit, proposal = commit_of(repo_id, f"refs/pr/{found.num}"), found.url
+                if not changes(files, repo.files(commit), None):
                     break
             else:
                 progress(f"uploading {len(what.new) + len(what.changed)} files")
@@ -231,15 +197,7 @@ def publish(
             repo.tag(tag, commit)
             repo.check({MANIFEST_FILE: files[MANIFEST_FILE]}, tag, progress)
     return Published(
-        manifest,
-        repo_id,
-        tag,
-        commit,
-        tagged=not create_pr,
-        changes=what,
-        proposal=proposal,
-        compared=len(files),
-        left_out=others,
+        manifest, repo_id, tag, commit, others, not create_pr, what, proposal, len(files)
     )
 
 
@@ -248,10 +206,7 @@ def _check_account(repo_id: str) -> None:
     from huggingface_hub import get_token
 
     if not is_repo_id(repo_id):
-        raise HubError(
-            f"{repo_id!r} is not the name of a repository",
-            expected="ORG/NAME: letters, digits, dashes, dots and underscores",
-        )
+        raise no_repository(repo_id)
     if get_token() is None:
         raise HubAccessError(
             "nobody is logged in to the Hub",

@@ -13,12 +13,7 @@ from benchmark_spec.extras import own_requirement
 from builders.execution.steps import make_folder
 from fslbench_data.files import write_whole
 from fslbench_data.hub import HubAddress
-from fslbench_data.leaderboard.repository import (
-    BOARD_FILE,
-    SUBMISSIONS,
-    check_release_name,
-    parse_board,
-)
+from fslbench_data.leaderboard.repository import BOARD_FILE, SUBMISSIONS, parse_board
 from fslbench_data.release.release import EMBEDDED, load_release
 
 WORKFLOW = ".github/workflows/validate.yml"
@@ -30,7 +25,7 @@ UNKNOWN = "fslbench @ git+https://ADDRESS-OF-FSLBENCH"
 _REQUIREMENT = re.compile(r"fslbench(?:\[[a-z,]+\])?( ?(?:@|==|>=|~=)[\w @+:/.,=<>~#&?%-]+)?")
 
 
-def requirement_of(named: str | None) -> str:
+def _requirement_of(named: str | None) -> str:
     """Return the requirement named, or that which pip installed here, if others can install it."""
     if named is not None and not _REQUIREMENT.fullmatch(named):
         raise ResultsError(
@@ -43,7 +38,7 @@ def requirement_of(named: str | None) -> str:
 def start_results_repository(
     folder: Path,
     releases: Sequence[str],
-    title: str = DEFAULT_TITLE,
+    title: str | None = None,
     requirement: str | None = None,
 ) -> tuple[Path, ...]:
     """Write the files that a results repository starts with, and return their paths.
@@ -51,26 +46,20 @@ def start_results_repository(
     `releases` are ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub, newest first; each is opened
     first.
     """
-    for name in releases:
-        check_release_name(name)
-    requirement = requirement or requirement_of(None)
-    option = "" if not releases or releases[0] == EMBEDDED else f" --release {releases[0]}"
+    requirement, title = _requirement_of(requirement), title or DEFAULT_TITLE
     words = {
         "TITLE": title,
-        "QUOTED": json.dumps(title, ensure_ascii=False),
-        "RELEASE": option,
-        "RELEASES": "\n".join(f"  {json.dumps(n, ensure_ascii=False)}," for n in releases),
+        "QUOTED": _quoted(title),
+        "RELEASE": "".join(f" --release {name}" for name in releases[:1] if name != EMBEDDED),
+        "RELEASES": "\n".join(f"  {_quoted(name)}," for name in releases),
         "INSTALL": f'pip install "{requirement}"'
         if requirement != UNKNOWN
         else "pip install .                        # in a clone of FSLBench",
         "REQUIREMENT": requirement,
     }
-    texts = {
-        BOARD_FILE: _filled("leaderboard.toml", words),
-        "README.md": _filled("README.md", words),
-        WORKFLOW: _filled("validate.yml", words),
-    }
-    parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), BOARD_FILE)
+    names = {BOARD_FILE: "leaderboard.toml", "README.md": "README.md", WORKFLOW: "validate.yml"}
+    texts = _filled(names, words)
+    parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), "")
     for name in releases:
         load_release(name)
     made = _write_new(folder, texts)
@@ -79,23 +68,31 @@ def start_results_repository(
 
 
 def start_space(
-    folder: Path, results: str, title: str = DEFAULT_TITLE, requirement: str | None = None
+    folder: Path, results: str, title: str | None = None, requirement: str | None = None
 ) -> tuple[Path, ...]:
     """Write the files of a Space that runs the app of a results repository ``ORG/RESULTS``."""
-    requirement = requirement or requirement_of(None)
+    required = re.sub(r"^fslbench(\[[a-z,]+\])?", "fslbench[app]", _requirement_of(requirement))
     words = {
-        "QUOTED": json.dumps(title, ensure_ascii=False),
+        "QUOTED": _quoted(title or DEFAULT_TITLE),
         "RESULTS": HubAddress.parse(results).repo_id,
-        "REQUIREMENT": re.sub(r"^fslbench(\[[a-z,]+\])?", "fslbench[app]", requirement),
+        "REQUIREMENT": required,
     }
     names = {"README.md": "space.md", "requirements.txt": "requirements.txt", "app.py": "app.txt"}
-    return _write_new(folder, {name: _filled(template, words) for name, template in names.items()})
+    return _write_new(folder, _filled(names, words))
 
 
-def _filled(template: str, words: Mapping[str, str]) -> str:
-    """Return a template with its placeholders filled, such as @TITLE@."""
-    text = (files("builders") / "hub" / "templates" / template).read_text(encoding="utf-8")
-    return re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _filled(names: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str]:
+    """Return templates by the names of their files, with placeholders such as @TITLE@ filled."""
+    folder = files("builders") / "hub" / "templates"
+    texts = {name: (folder / of).read_text(encoding="utf-8") for name, of in names.items()}
+    return {
+        name: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
+        for name, text in texts.items()
+    }
 
 
 def _write_new(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:

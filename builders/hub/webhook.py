@@ -14,10 +14,10 @@ from huggingface_hub import WebhookPayload, WebhooksServer
 from benchmark_spec.errors import FSLBenchError, HubError, listing
 from benchmark_spec.extras import require
 from builders.hub.gate import Gate
-from fslbench_data.hub import HubAddress, api, hub_errors
+from fslbench_data.hub import HubAddress, api, files_at, hub_errors
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.leaderboard.page import leaderboard_page
-from fslbench_data.leaderboard.repository import HubResults, changes_of, read_board
+from fslbench_data.leaderboard.repository import SUBMISSIONS, HubResults, read_board
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.release.release import load_release
 from fslbench_data.render.templating import escaped
@@ -32,13 +32,13 @@ _MAIN = "refs/heads/main"
 _LOG = logging.getLogger(__name__)
 
 
-def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
-    """List the pull requests with content changed by an event; empty for every other event."""
-    if payload.repo.type != "dataset" or payload.repo.name != repo_id:
-        return []
+def changed_by(payload: WebhookPayload, repo_id: str) -> tuple[list[int], bool]:
+    """Return which pull requests an event changed, and whether it changed the main branch."""
+    if (payload.repo.type, payload.repo.name) != ("dataset", repo_id):
+        return [], False
     if payload.event.scope == "repo.content":
-        refs = [_REF.fullmatch(ref.ref) for ref in payload.updatedRefs or [] if ref.newSha]
-        return [int(match[1]) for match in refs if match]
+        refs = [ref.ref for ref in payload.updatedRefs or [] if ref.newSha]
+        return [int(match[1]) for match in map(_REF.fullmatch, refs) if match], _MAIN in refs
     discussion = payload.discussion
     if (
         payload.event.scope == "discussion"
@@ -48,32 +48,40 @@ def pull_requests(payload: WebhookPayload, repo_id: str) -> list[int]:
         and discussion.status in ("open", "draft")
         and 0 < discussion.num < _MOST_NUMBER
     ):
-        return [discussion.num]
-    return []
-
-
-def changes_main(payload: WebhookPayload, repo_id: str) -> bool:
-    """Return whether an event changed the main branch of the results repository."""
-    ours = (payload.repo.type, payload.repo.name) == ("dataset", repo_id)
-    changed = payload.updatedRefs or [] if payload.event.scope == "repo.content" else []
-    return ours and any(ref.ref == _MAIN and ref.newSha for ref in changed)
+        return [discussion.num], False
+    return [], False
 
 
 def comment_on(repo_id: str, number: int) -> bool:
-    """Review a pull request as it is now, and comment, once for each commit."""
-    changes = changes_of(repo_id, number)
-    checked = f"Checked commit {changes.proposed.commit[:12]}"
-    with hub_errors("reading its comments", repo_id):
+    """Review a pull request as it is now, and comment, once for each commit.
+
+    What it changes is told from the commit of ``main`` that it started from.
+    """
+    main = HubResults.open(HubAddress(repo_id))
+    proposed = HubResults.open(HubAddress(repo_id, f"refs/pr/{number}"))
+    checked = f"Checked commit {proposed.commit[:12]}"
+    with hub_errors("reading its comments and history", repo_id):
         client = api()
         own_name = client.whoami()["name"]
         details = client.get_discussion_details(repo_id, number, repo_type="dataset")
-    for event in details.events:
-        if event.author == own_name and checked in str(getattr(event, "content", "")):
-            return False
-    text = review_text(review(changes.proposed, changes.submissions, changes.main))
+        for event in details.events:
+            if event.author == own_name and checked in str(getattr(event, "content", "")):
+                return False
+        of_main = {*main.commits()}
+        start = next((commit for commit in proposed.commits() if commit in of_main), None)
+    if start is None:
+        raise HubError(f"pull request {number} has no commit in common with main", where=repo_id)
+    before, after = (
+        {(path, file.blob_id) for path, file in files.items()}
+        for files in (files_at(repo_id, start), proposed.tree)
+    )
+    changed = sorted({path for path, _ in before ^ after})
+    ours = [path for path in changed if path.startswith(f"{SUBMISSIONS}/")]
+    added = [path for path in ours if path in proposed.tree]
+    text = review_text(review(proposed, added, main))
     others = [
-        *(f"removes {escaped(path)}" for path in changes.removed),
-        *(f"changes {escaped(path)}" for path in changes.other),
+        *(f"removes {escaped(path)}" for path in ours if path not in added),
+        *(f"changes {escaped(path)}" for path in changed if path not in ours),
     ]
     if others:
         text += f"\nIt also {listing(others, 10)}.\n"
@@ -143,10 +151,10 @@ def make_app(repo_id: str, secret: str | None = None) -> Callable[..., None]:
 
     @server.add_webhook(PATH)
     async def on_event(payload: WebhookPayload) -> dict[str, Any]:
-        numbers = pull_requests(payload, repo_id)
+        numbers, of_main = changed_by(payload, repo_id)
         for number in numbers:
             queue.submit(_work, f"pull request {number}", partial(comment_on, repo_id, number))
-        if changes_main(payload, repo_id):
+        if of_main:
             queue.submit(_work, "the leaderboard", front.renew)
         return {"pull_requests": numbers}
 

@@ -73,7 +73,8 @@ def leaderboard(
     With -o page.html it is a page to look at, in one file.
     """
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
-    from fslbench_data.leaderboard.repository import open_results, read_board, unfetched
+    from fslbench_data.leaderboard.leaderboard import unfetched
+    from fslbench_data.leaderboard.repository import open_results, read_board
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
@@ -95,13 +96,10 @@ def leaderboard(
         _write(ranking, form, path, None if every else MOST_ROWS)
     if ranking.left_out:
         say(ranking.left_out_text)
-    if pointers := sum(one.is_pointer for one in ranking.rejected):
-        total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
-        say(unfetched(pointers, total))
-    for what, reasons in (
-        ("refused", [(one.name, one.reason) for one in ranking.rejected]),
-        ("ignored", [(one.name, one.reason) for one in ranking.ignored]),
-    ):
+    total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
+    if text := unfetched(ranking.rejected, total):
+        say(text)
+    for what, reasons in ranking.files_left_out.items():
         for name, reason in reasons[:_MOST_NAMED]:
             say(f"{what} {name}: {reason}")
         if len(reasons) > _MOST_NAMED:
@@ -121,7 +119,7 @@ def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None)
         of_sets = [table for table, _ in tables.leaderboard_tables(ranking)]
         if form == "markdown":
             of_sets = [neutral_table(table) for table in of_sets]
-        below = [*tables.leaderboard_legend(ranking), *tables.left_out_notes(ranking)]
+        below = [*tables.legend(ranking.boards), *tables.left_out_notes(ranking)]
         return of_sets, ranking.signature, below
 
     write(
@@ -138,7 +136,7 @@ def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
     """Print the title, and the first rows of every table."""
     from rich.text import Text
 
-    from fslbench_data.leaderboard.tables import leaderboard_legend, leaderboard_tables
+    from fslbench_data.leaderboard.tables import leaderboard_tables, legend
     from fslbench_data.render.console import print_table
 
     if ranking.title:
@@ -149,11 +147,10 @@ def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
         if left:
             note = f"… {left} more methods left out: --all, or --format csv or json, has them"
             console.print(Text(note, style="yellow"))
-    for note in leaderboard_legend(ranking):
+    for note in legend(ranking.boards):
         console.print(Text(f"\n{note}", style="dim"))
     for board in ranking.boards:
-        text = f"{board.signature.short}|submissions:{len(board.submissions)}"
-        console.print(Text(f"{text}#{board.submissions_digest[:12]}", style="dim"))
+        console.print(Text(f"{board.signature.short}|{board.of_submissions}", style="dim"))
 
 
 @command(short_help="Check FILEs for a results repository; for pull requests.")

@@ -27,13 +27,13 @@ from benchmark_spec.protocol import suite_of
 from fslbench_data.files import EXPECTED, FIX, POINTER, is_lfs_pointer, sha256_of
 from fslbench_data.leaderboard.repository import (
     ENDING,
-    Ignored,
+    IGNORED,
     LooseFiles,
     ResultsFiles,
     list_submissions,
     submission_name,
 )
-from fslbench_data.leaderboard.standing import REFERENCE, Entry, Result, Standing, ranked
+from fslbench_data.leaderboard.standing import Entry, Standing, ranked
 from fslbench_data.release.release import Release
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import LIMITS
@@ -56,7 +56,7 @@ class Accepted(Struct, frozen=True, eq=False):
     name: str
     digest: str
     release: int
-    results: tuple[Result, ...]
+    results: tuple[Entry, ...]
     content: str
     also: tuple[str, ...] = ()
     came: int = 0
@@ -90,6 +90,17 @@ class Rejected(Struct, frozen=True):
         return self.what == _IS_POINTER
 
 
+def unfetched(rejected: Sequence[Rejected], total: int) -> str:
+    """Return how many of `total` submissions are pointers, and what to do; empty if none is."""
+    pointers = sum(one.is_pointer for one in rejected)
+    if not pointers:
+        return ""
+    number = f"All {total}" if pointers == total > 1 else f"{pointers} of {total}"
+    verb = "is a pointer" if pointers == 1 else "are pointers"
+    noun = "submission" if total == 1 else "submissions"
+    return f"{number} {noun} {verb} of Git LFS, not the files themselves: run `{FIX}` first."
+
+
 def check_submission(
     files: ResultsFiles | LooseFiles, name: str, releases: Sequence[Release]
 ) -> Accepted | Rejected:
@@ -104,7 +115,7 @@ def check_submission(
         digest = _checked_digest(name, path)
         submission = replace(read_untrusted(path), source="the file")
         number = answered(submission, releases)
-        results = results_of(validate(submission, releases[number]))
+        results = entries_of(validate(submission, releases[number]))
     except HubError:
         raise  # about the file, or a release's tables
     except FSLBenchError as error:
@@ -114,14 +125,14 @@ def check_submission(
     return Accepted(name, digest, number, results, _content(results))
 
 
-def results_of(validated: Validated) -> tuple[Result, ...]:
+def entries_of(validated: Validated) -> tuple[Entry, ...]:
     """Return the results of a valid submission, or of a release's reference methods."""
     submission = validated.submission
-    results = []
+    entries = []
     for group in validated.groups:
         info, method = group.info, submission.methods.get(group.method)
         binding = submission.bindings.get((group.method, info.dataset, str(info.name)))
-        result = Result(
+        entry = Entry(
             method=group.method,
             info=info,
             counts=group.counts,
@@ -132,8 +143,8 @@ def results_of(validated: Validated) -> tuple[Result, ...]:
             prefix=validated.is_prefix(group),
             of_one_model=validated.of_one_model(group),
         )
-        results.append(result)
-    return tuple(results)
+        entries.append(entry)
+    return tuple(entries)
 
 
 def _rejection(name: str, error: FSLBenchError, path: Path | None) -> Rejected:
@@ -196,7 +207,7 @@ def answered(submission: Submission, releases: Sequence[Release]) -> int:
     return 0
 
 
-def _content(results: Sequence[Result]) -> str:
+def _content(results: Sequence[Entry]) -> str:
     """Return a SHA-256 of results that does not depend on their order."""
     parts = []
     for r in results:
@@ -284,9 +295,13 @@ class Board(Struct, frozen=True, eq=False):
             lines = (f"{n} {d}" for n, d in zip(self.came, self.submissions, strict=True))
         return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
+    @property
+    def of_submissions(self) -> str:
+        """The part of a signature that is about the submissions."""
+        return f"submissions:{len(self.submissions)}#{self.submissions_digest[:12]}"
+
     def __str__(self) -> str:
-        names = f"{len(self.submissions)}#{self.submissions_digest[:12]}"
-        return f"{self.signature}|submissions:{names}"
+        return f"{self.signature}|{self.of_submissions}"
 
 
 _MOST_LEFT_OUT = 3
@@ -301,14 +316,22 @@ class Leaderboard(Struct, frozen=True, eq=False):
     title: str
     boards: tuple[Board, ...]
     rejected: tuple[Rejected, ...]
-    ignored: tuple[Ignored, ...]
+    ignored: tuple[str, ...]
     left_out: tuple[str, ...] = ()
 
     @property
     def left_out_text(self) -> str:
-        """Which answered task sets no table has, and how to see them; where some have none."""
+        """Which answered task sets no table has, and how to see them; empty if all have one."""
+        if not self.left_out:
+            return ""
         sets = listing(self.left_out, _MOST_LEFT_OUT)
         return f"not shown, made with attributes of images: {sets}; --task-set chooses"
+
+    @property
+    def files_left_out(self) -> dict[str, list[tuple[str, str]]]:
+        """Names of the files in no table with the reasons, those refused and those ignored."""
+        refused = [(one.name, one.reason) for one in self.rejected]
+        return {"refused": refused, "ignored": [(name, IGNORED) for name in self.ignored]}
 
     @property
     def signature(self) -> str:
@@ -420,17 +443,17 @@ def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[E
     methods = [
         (method, one.digest)
         for one in accepted
-        for method in dict.fromkeys(result.method for result in one.results)
+        for method in dict.fromkeys(entry.method for entry in one.results)
     ]
     labels = dict(zip(methods, unique_labels(methods, release.methods), strict=True))
     entries: dict[str, list[Entry]] = defaultdict(list)
-    for result in () if references is None else results_of(references):
-        entries[result.info.text].append(Entry(result.method, REFERENCE, result))
+    for entry in () if references is None else entries_of(references):
+        entries[entry.info.text].append(entry)
     for one in accepted:
-        for result in one.results:
-            label = labels[result.method, one.digest]
-            entry = Entry(label, one.digest, result, one.also, one.came)
-            entries[result.info.text].append(entry)
+        about = {"source": one.digest, "also": one.also, "came": one.came}
+        for entry in one.results:
+            label = labels[entry.method, one.digest]
+            entries[entry.info.text].append(replace(entry, method=label, **about))
     return entries
 
 

@@ -1,4 +1,4 @@
-"""A leaderboard as one file of HTML: what may be best, every method and task set, who sent what.
+"""A leaderboard as one file of HTML: every method and task set, what may be best, who sent what.
 
 Names and reasons are strangers' texts: the template escapes all of them, and the page's own policy
 forbids scripts, requests and forms.
@@ -7,9 +7,10 @@ forbids scripts, requests and forms.
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from msgspec import Struct
@@ -21,19 +22,17 @@ from fslbench_data.leaderboard.repository import submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Row, Standing
 from fslbench_data.leaderboard.tables import (
     DIGITS,
-    leaderboard_legend,
     left_out_notes,
+    legend,
     origins,
     set_table,
 )
 from fslbench_data.release.release import EMBEDDED
-from fslbench_data.render.console import shortened
 from fslbench_data.render.interval_text import (
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     marked,
     plus_minus,
-    span,
 )
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import template
@@ -41,13 +40,10 @@ from fslbench_data.scoring.task_set_report import ORDER
 
 IMAGES, CLASSES = "new images", "new classes"
 
-NAME = 60
-"""Characters of a method's name, at most."""
-
 MOST_LINES = 2000
 """Lines of the tables of all task sets together, the best of each."""
-MOST_NAMED, MOST_METHODS = 3, 200
-"""Methods that a sentence or submission names, and that a suite's table holds, best first."""
+MOST_METHODS = 200
+"""Methods that a suite's table holds, best first."""
 MOST_FILES, MOST_LEFT_OUT, MOST_OF_FILE = 500, 50, 5
 """Submissions, and files in no table, that are listed."""
 
@@ -89,12 +85,11 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
         level=level,
         results=results,
         command=shlex.join(["fslbench", "leaderboard", "--results", results, *chosen]),
-        legend=leaderboard_legend(ranking),
+        legend=legend(ranking.boards),
         most=max(5, MOST_LINES // max(1, sum(len(board.sets) for board in ranking.boards))),
         left_out=_left_out_table(ranking),
         not_shown=left_out_notes(ranking),
         signature=ranking.signature,
-        sentences=sentences,
         suite_table=_suite_table,
         sources_table=_sources_table,
         set_table=set_table,
@@ -103,13 +98,12 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
 
 def _about(board: Board) -> str:
     """Count what a release's tables hold."""
-    entries = [entry for standing in board.sets for entry in standing.entries]
-    own = {entry.label for entry in entries if entry.source == REFERENCE}
-    others = {entry.label for entry in entries if entry.source != REFERENCE}
-    sent = len(board.submissions)
+    entries = [row.entry for standing in board.sets for row in standing.rows]
+    own = {entry.method for entry in entries if entry.source == REFERENCE}
+    others = {entry.method for entry in entries if entry.source != REFERENCE}
     return (
-        f"{board.release}: {many(len(others), 'method')} of {many(sent, 'submission')} "
-        f"and {many(len(own), 'reference method')} on "
+        f"{board.release}: {many(len(others), 'method')} of "
+        f"{many(len(board.submissions), 'submission')} and {many(len(own), 'reference method')} on "
         f"{many(len(board.sets), 'task set')}"
     )
 
@@ -137,10 +131,7 @@ class OfSuite(Struct, frozen=True):
     @property
     def datasets(self) -> dict[str, list[Standing]]:
         """The task sets by data set."""
-        by_dataset: dict[str, list[Standing]] = {}
-        for standing in self.sets:
-            by_dataset.setdefault(standing.scored.dataset, []).append(standing)
-        return by_dataset
+        return {name: [*some] for name, some in groupby(self.sets, lambda of: of.scored.dataset)}
 
 
 def displayed_sets(board: Board) -> list[Standing]:
@@ -148,7 +139,7 @@ def displayed_sets(board: Board) -> list[Standing]:
     sent = {
         standing.scored.dataset
         for standing in board.sets
-        if any(entry.source != REFERENCE for entry in standing.entries)
+        if any(row.entry.source != REFERENCE for row in standing.rows)
     }
     return [standing for standing in board.sets if not sent or standing.scored.dataset in sent]
 
@@ -157,18 +148,16 @@ def suites_of(board: Board) -> list[OfSuite]:
     """Return a release's suites, first those with the most images in tasks."""
     standings = displayed_sets(board)
     datasets = [*dict.fromkeys(standing.scored.dataset for standing in standings)]
-    by_suite: dict[str, list[Standing]] = {}
-    for standing in standings:
-        by_suite.setdefault(standing.scored.name.suite, []).append(standing)
+    present = dict.fromkeys(standing.scored.name.suite for standing in standings)
     suites = []
-    for suite in [*(s for s in ORDER if s in by_suite), *(s for s in by_suite if s not in ORDER)]:
-        sets = by_suite[suite]
+    for suite in [*(s for s in ORDER if s in present), *(s for s in present if s not in ORDER)]:
+        sets = [standing for standing in standings if standing.scored.name.suite == suite]
         sets.sort(key=lambda of: (datasets.index(of.scored.dataset), of.scored.protocol))
         places: dict[str, list[float]] = {}
         for number, standing in enumerate(sets):
             for position, (method, row) in enumerate(standing.by_method.items()):
                 place = position if row.rank is None else row.rank - 1
-                places.setdefault(method, [1.0] * len(sets))[number] = place / len(standing)
+                places.setdefault(method, [1.0] * len(sets))[number] = place / len(standing.rows)
         methods = sorted(places, key=lambda method: float(np.mean(places[method])))
         suites.append(OfSuite(suite, (*sets,), (*methods,)))
     return suites
@@ -182,57 +171,6 @@ def _shots(sets: Sequence[Standing]) -> list[str]:
     return [many(p.shot, "shot") for p in protocols]
 
 
-def sentences(of_suite: OfSuite) -> list[str]:
-    """Return a sentence a data set: which methods could be best for new images and classes."""
-    lines = []
-    for dataset, sets in of_suite.datasets.items():
-        shots = _shots(sets)
-        where = _joined(shots)
-        if all(" " in text for text in shots):
-            where = f"{_joined([text.split()[0] for text in shots])} {shots[-1].split()[1]}"
-        images, classes = _who(sets, IMAGES), _who(sets, CLASSES)
-        lines.append(f"{dataset} ({where}): for new images {images}; for new classes {classes}.")
-    return lines
-
-
-def _who(sets: Sequence[Standing], about: str) -> str:
-    """Name the methods that may be best, and on how many of the task sets."""
-    possible: list[tuple[Standing, list[str]]] = []
-    for standing in sets:
-        kind = standing.kind_about(about)
-        if kind is not None and standing.leader is not None:
-            could = [n for n, r in standing.by_method.items() if r.intervals[kind].could_be_best]
-            possible += [(standing, could)] if could else []
-    if not possible:
-        return "not judged"
-    unclaimed = len(sets) - len(possible)
-    silent = f"; not judged on {unclaimed}" if unclaimed else ""
-    compared = [
-        [entry.label for entry in standing.entries if entry.result.ordinary]
-        for standing, _ in possible
-    ]
-    numbers = [standing.compared for standing, _ in possible]
-    if all(len(names) == number > 1 for (_, names), number in zip(possible, numbers, strict=True)):
-        every = f"any of the {span(numbers)} methods"
-        return f"{every} ({silent[2:]})" if silent else every
-    counts = Counter(name for _, names in possible for name in names)
-    most = max(counts.values())
-    first = [name for name in counts if counts[name] == most]
-    left = [f"{len(first) - MOST_NAMED} more"] if len(first) > MOST_NAMED else []
-    named = _joined([*(shortened(name, NAME) for name in first[:MOST_NAMED]), *left])
-    if len(possible) == 1:
-        return f"{named} ({len(counts)} of {numbers[0]} methods{silent})"
-    where = f"on {'all' if most == len(sets) else f'{most} of'} {len(sets)}"
-    total = len({name for names in compared for name in names})
-    return f"{named} {where} ({len(counts)} of {total} methods on at least one{silent})"
-
-
-def _joined(names: Sequence[str]) -> str:
-    """Join names as a sentence does."""
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def is_highest(standing: Standing, row: Row) -> bool:
     """Return whether a method has the highest mean on a task set; several may."""
     leader = standing.by_method.get(standing.leader or "")
@@ -243,15 +181,14 @@ def mark(standing: Standing, row: Row) -> str:
     """Return a method's mark on a task set: the narrowest claim by which it may be best."""
     if is_highest(standing, row):
         return HIGHEST
-    claims = {about: standing.kind_about(about) for about in BEST_FOR}
     verdicts = {
-        about: row.intervals[kind].could_be_best
-        for about, kind in claims.items()
-        if kind is not None
+        sign: row.intervals[kind].could_be_best
+        for about, sign in BEST_FOR.items()
+        if (kind := standing.kind_about(about)) is not None
     }
-    if any(could is None for could in verdicts.values()):
+    if None in verdicts.values():
         return SILENT
-    return next((BEST_FOR[about] for about, could in verdicts.items() if could), "")
+    return next((sign for sign, could in verdicts.items() if could), "")
 
 
 def _suite_table(of_suite: OfSuite, level: float) -> Table:
@@ -260,11 +197,13 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
     for standing in of_suite.sets:
         for row in standing.by_method.values():
             entries.setdefault(row.method, []).append(row.entry)
-    transductive = {m for m, of in entries.items() if any(e.result.transductive for e in of)}
-    stopped = {m for m, of in entries.items() if any(e.result.stopped for e in of)}
+    every = [entry for of in entries.values() for entry in of]
 
     def label(method: str) -> str:
-        return marked(method, transductive=method in transductive, stopped=method in stopped)
+        transductive = any(entry.transductive for entry in entries[method])
+        return marked(
+            method, transductive=transductive, stopped=any(e.stopped for e in entries[method])
+        )
 
     title = (
         f"{of_suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
@@ -274,8 +213,8 @@ def _suite_table(of_suite: OfSuite, level: float) -> Table:
     notes = [
         *_cut_note(of_suite.methods, MOST_METHODS, "csv", " methods"),
         *([f"No interval for new classes on {', '.join(missing)}."] if missing else []),
-        *([TRANSDUCTIVE_NOTE] if transductive else []),
-        *([STOPPED_NOTE] if stopped else []),
+        *([TRANSDUCTIVE_NOTE] if any(entry.transductive for entry in every) else []),
+        *([STOPPED_NOTE] if any(entry.stopped for entry in every) else []),
     ]
     columns = [
         _column(dataset, name, standing)
@@ -313,13 +252,11 @@ def _column(dataset: str, name: str, standing: Standing) -> Column:
 
 def _sources_table(board: Board) -> Table:
     """Return a table of a release's submissions, with the commands that reproduce the numbers."""
-    methods: dict[str, set[str]] = {}
-    sets: Counter[str] = Counter()
+    answers: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for standing in board.sets:
-        in_set = [(source, entry.label) for entry in standing.entries for source in entry.sources]
-        for source, label in in_set:
-            methods.setdefault(source, set()).add(label)
-        sets.update({source for source, _ in in_set})
+        for row in standing.rows:
+            for source in row.entry.sources:
+                answers[source].add((row.method, str(standing.scored)))
     embedded = board.release.startswith(f"{EMBEDDED}@")
     release = board.signature.hub or ("" if embedded else board.release)
     at = ["--release", release] if release else []
@@ -328,17 +265,19 @@ def _sources_table(board: Board) -> Table:
         file = [] if source == REFERENCE else [submission_name(source)]
         return shlex.join(["fslbench", "score", *file, *at, "--details"])
 
-    came: dict[str, int | None] = {REFERENCE: None}
-    for digest, number in zip(board.submissions, board.came, strict=True):
-        came[digest] = number + 1 if any(board.came) else None
+    came: dict[str, int | None] = dict.fromkeys([REFERENCE, *board.submissions])
+    if any(board.came):
+        came |= zip(board.submissions, (number + 1 for number in board.came), strict=True)
     columns = (
         Column("file", lambda source: source if source == REFERENCE else source[:DIGITS]),
         right("came", came.__getitem__, missing="–"),
-        Column("methods", lambda source: listing(sorted(methods[source]), MOST_OF_FILE)),
-        right("task sets", sets.__getitem__),
+        Column(
+            "methods", lambda source: listing(sorted({m for m, _ in answers[source]}), MOST_OF_FILE)
+        ),
+        right("task sets", lambda source: len({of for _, of in answers[source]})),
         Column("its numbers again", command),
     )
-    sources = [source for source in came if source in methods]
+    sources = [source for source in came if source in answers]
     notes = [
         "came: the order of the commits that brought the files; –: not known.",
         *_cut_note(sources, MOST_FILES),
@@ -349,18 +288,13 @@ def _sources_table(board: Board) -> Table:
 
 def _left_out_table(ranking: Leaderboard) -> Table | None:
     """Return the files that are in no table, and why; None if there are none."""
-    files = [("refused", file.name, file.reason) for file in ranking.rejected]
-    files += [("ignored", file.name, file.reason) for file in ranking.ignored]
+    by_kind = ranking.files_left_out
+    files = [(name, what, reason) for what, some in by_kind.items() for name, reason in some]
     if not files:
         return None
-    numbers = {what: len([*some]) for what, some in groupby(files, lambda file: file[0])}
-    columns = (
-        Column("file", lambda file: file[1]),
-        Column("what", lambda file: file[0]),
-        Column("why", lambda file: file[2]),
-    )
-    title = ", ".join(f"{number} {what}" for what, number in numbers.items())
-    return Table(title, columns, files[:MOST_LEFT_OUT], (*_cut_note(files, MOST_LEFT_OUT),))
+    columns = [Column(name, itemgetter(i)) for i, name in enumerate(("file", "what", "why"))]
+    title = ", ".join(f"{len(some)} {what}" for what, some in by_kind.items() if some)
+    return Table(title, (*columns,), files[:MOST_LEFT_OUT], (*_cut_note(files, MOST_LEFT_OUT),))
 
 
 def _cut_note(

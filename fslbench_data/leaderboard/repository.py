@@ -23,13 +23,15 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from benchmark_spec.declared import MisfitError, declared, parsed_toml
-from benchmark_spec.errors import HubError, HubUnreachableError, ResultsError, TooLargeError
+from benchmark_spec.errors import HubUnreachableError, ResultsError, TooLargeError
 from benchmark_spec.naming import one_line
-from fslbench_data.files import FIX, sha256_of, temporary_of
+from fslbench_data.files import sha256_of, temporary_of
 from fslbench_data.hub import (
     HubAddress,
     api,
+    commit_of,
     fetch,
+    files_at,
     hub_errors,
     is_address,
     is_commit,
@@ -50,8 +52,6 @@ ENDING = ".parquet"
 _NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}{re.escape(ENDING)}")
 _MOST_BYTES = 1 << 16
 _REPOSITORY = f"a results repository: {BOARD_FILE} and a folder {SUBMISSIONS}"
-_ONE_BY_ONE = 20
-"""Files of a repository on the Hub up to which each is fetched by itself."""
 _FILES_AT_ONCE = 100
 """Files in one request to the Hub for last changes."""
 _GIT_SECONDS = 120
@@ -89,39 +89,62 @@ class FolderFiles:
             )
 
     def names(self) -> Sequence[str]:
-        """List paths of the files; a folder among the submissions ends in a slash."""
-        names = [entry.name for entry in _entries(self.folder)]
-        if SUBMISSIONS not in names:
-            return names
+        """List paths below `submissions`, without temporary files; a folder ends in a slash."""
         folder = self.folder / SUBMISSIONS
-        if folder.is_symlink() or not folder.is_dir():
+        if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
             raise ResultsError(
                 f"{SUBMISSIONS} is a symbolic link or no folder",
                 where=str(folder),
                 expected="a folder of submissions",
                 fix="put a folder there",
             )
-        below = [
+        return [
             f"{SUBMISSIONS}/{entry.name}{'/' if entry.is_dir(follow_symlinks=False) else ''}"
-            for entry in _entries(folder)
+            for entry in (os.scandir(folder) if folder.exists() else ())
+            if temporary_of(entry.name) is None
         ]
-        return [name for name in names if name != SUBMISSIONS] + below
 
     def path(self, name: str) -> Path:
-        """Return a file's path; raise a ResultsError unless it is a regular file."""
-        parts = name.split("/")
-        path = self.folder.joinpath(*parts)
-        if {"", ".", ".."} & set(parts) or any("\\" in part or "\0" in part for part in parts):
+        """Return the path of a file so named; raise a ResultsError unless it is a regular file."""
+        path = self.folder / name
+        if name != BOARD_FILE and (not _NAME.fullmatch(name) or path.parent.is_symlink()):
             raise ResultsError(f"{one_line(name)} is no path inside the repository")
         _check_regular(path, name, self.where)
-        for folder in path.parents[: len(parts) - 1]:
-            if not stat.S_ISDIR(_mode(folder, name, self.where)):
-                raise ResultsError(f"{one_line(name)} lies behind a symbolic link")
         return path
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Return numbers of files by the commits of git that added them; the others came last."""
-        commits = arrivals(self.folder, SUBMISSIONS)
+        """Return numbers of files by the commits of git that added them; the others came last.
+
+        Commits are counted along the first parents of HEAD: a commit's date is whatever its author
+        says, but a merged branch comes with its merge.  The files of a shallow checkout's first
+        commit came together.  Empty where there is no git, or the folder has no `.git` of its own.
+        """
+        if not (self.folder / ".git").exists():
+            return {}
+        command = ["git", "-C", str(self.folder), "--no-pager", "--literal-pathspecs"]
+        for setting in _GIT_SETTINGS:
+            command += ["-c", setting]
+        command += ["log", "-z", "--reverse", "--first-parent", "-m", "--no-renames", "--name-only"]
+        command += ["--diff-filter=A", "--no-ext-diff", "--no-textconv", "--no-show-signature"]
+        command += [f"-O{os.devnull}"]  # no order of files of its own
+        command += [f"--format=%x{ord(_MARK):02x}", "HEAD", "--", SUBMISSIONS]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        try:
+            done = subprocess.run(  # noqa: S603 - fixed arguments
+                command,
+                env={**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_GIT_SECONDS,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError):
+            return {}
+        commits: dict[str, int] = {}
+        commit = 0
+        for part in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
+            commit += part.count(_MARK)
+            commits.setdefault(part.replace(_MARK, "").strip("\n"), commit)
         return {name: commits[name] for name in names if name in commits}
 
 
@@ -157,7 +180,6 @@ class HubResults(Struct, frozen=True, dict=True):
     def open(cls, address: HubAddress) -> HubResults:
         """Open a data set repository, at its branch ``main`` if no revision is named."""
         from huggingface_hub import constants
-        from huggingface_hub.hf_api import RepoFile
 
         if constants.HF_HUB_OFFLINE:
             raise HubUnreachableError(
@@ -165,16 +187,8 @@ class HubResults(Struct, frozen=True, dict=True):
                 where=address.repo_id,
                 fix="unset HF_HUB_OFFLINE, or name a folder with a copy of the repository",
             )
-        with hub_errors("listing its files", address.repo_id):
-            client = api()
-            info = client.dataset_info(address.repo_id, revision=address.revision or "main")
-            if info.sha is None:
-                raise HubError(f"the Hub does not say what commit {address} is")
-            tree = client.list_repo_tree(
-                address.repo_id, recursive=True, revision=info.sha, repo_type="dataset"
-            )
-            entries = {file.path: file for file in tree if isinstance(file, RepoFile)}
-        return cls(address, info.sha, dict(sorted(entries.items())))
+        commit = commit_of(address.repo_id, address.revision or "main")
+        return cls(address, commit, files_at(address.repo_id, commit))
 
     @property
     def where(self) -> str:
@@ -182,8 +196,8 @@ class HubResults(Struct, frozen=True, dict=True):
         return str(self.address)
 
     def names(self) -> Sequence[str]:
-        """List paths of all files, sorted."""
-        return list(self.tree)
+        """List paths below `submissions`, sorted."""
+        return [name for name in self.tree if name.startswith(f"{SUBMISSIONS}/")]
 
     def path(self, name: str) -> Path:
         """Fetch a file into the cache; one that is too large for a submission is not fetched."""
@@ -200,9 +214,9 @@ class HubResults(Struct, frozen=True, dict=True):
                 where=self.where,
                 expected=f"at most {LIMITS.file_bytes:,}",
             )
-        if len(self.tree) > _ONE_BY_ONE:
-            return self._all / name
-        return fetch(self.address.repo_id, name, self.commit)
+        if name == BOARD_FILE:
+            return fetch(self.address.repo_id, name, self.commit)
+        return self._submissions / name
 
     def came(self, names: Sequence[str]) -> Mapping[str, int]:
         """Return numbers of files by the commits that added them: authors choose the dates."""
@@ -234,8 +248,8 @@ class HubResults(Struct, frozen=True, dict=True):
         return [commit.commit_id for commit in history]
 
     @cached_property
-    def _all(self) -> Path:
-        """A folder of all files that are not too large, several fetched at a time."""
+    def _submissions(self) -> Path:
+        """A folder of all submissions that are not too large, several fetched at a time."""
         from huggingface_hub import snapshot_download
 
         def download() -> str:
@@ -243,7 +257,7 @@ class HubResults(Struct, frozen=True, dict=True):
                 self.address.repo_id,
                 repo_type="dataset",
                 revision=self.commit,
-                allow_patterns=[f"{SUBMISSIONS}/*", BOARD_FILE],
+                allow_patterns=f"{SUBMISSIONS}/*",
                 ignore_patterns=[escape(name) for name in self.tree if self._is_large(name)],
                 library_name="fslbench",
             )
@@ -257,7 +271,7 @@ class HubResults(Struct, frozen=True, dict=True):
 ResultsFiles = FolderFiles | HubResults
 """The files of a results repository, wherever they lie.
 
-`names` are relative paths with slashes, at least those below `submissions`.  `path` raises a
+`names` are relative paths with slashes, of what is below `submissions`.  `path` raises a
 ResultsError or a TooLargeError for what is no file that one may open, or larger than a submission
 can be.  Of two files the one of the smaller number `came` first; one that has none came after all
 others.
@@ -275,13 +289,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = ""
 
 
-class Ignored(Struct, frozen=True):
-    """A file below `submissions` that is not named as one, and was not opened."""
-
-    name: str
-    reason: str
-
-
 def open_results(where: str | Path) -> ResultsFiles:
     """Open a results repository: a folder, or on the Hub ``ORG/NAME`` or ``ORG/NAME@REVISION``."""
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
@@ -294,13 +301,16 @@ def submission_name(digest: str) -> str:
     return f"{SUBMISSIONS}/{digest}{ENDING}"
 
 
-def list_submissions(files: ResultsFiles) -> tuple[tuple[str, ...], tuple[Ignored, ...]]:
-    """List submissions by name, in order, and the other files; no file is opened."""
-    below = sorted({name for name in files.names() if name.startswith(f"{SUBMISSIONS}/")})
-    reason = "not named as a submission, 64 hexadecimal digits and .parquet"
+IGNORED = "not named as a submission, 64 hexadecimal digits and .parquet"
+"""Why a file below `submissions` is not opened."""
+
+
+def list_submissions(files: ResultsFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """List submissions by name, in order, and the other files, printable; no file is opened."""
+    below = sorted(files.names())
     return (
         tuple(name for name in below if _NAME.fullmatch(name)),
-        tuple(Ignored(one_line(name), reason) for name in below if not _NAME.fullmatch(name)),
+        tuple(one_line(name) for name in below if not _NAME.fullmatch(name)),
     )
 
 
@@ -335,11 +345,11 @@ def parse_board(raw: bytes, where: str) -> Settings:
     if len(set(settings.releases)) < len(settings.releases):
         raise wrong("a release is listed twice in `releases`")
     for name in settings.releases:
-        check_release_name(name, where)
+        _check_release_name(name, where)
     return settings
 
 
-def check_release_name(name: str, where: str = "") -> None:
+def _check_release_name(name: str, where: str) -> None:
     """Raise a ResultsError unless a text names one release, to everybody and for ever.
 
     That is ``embedded``, or ``ORG/NAME`` with a version's tag or a whole commit.
@@ -364,103 +374,10 @@ def check_release_name(name: str, where: str = "") -> None:
         )
 
 
-def unfetched(pointers: int, total: int) -> str:
-    """Return a sentence: how many of `total` submissions are pointers, and what to do."""
-    number = f"All {total}" if pointers == total > 1 else f"{pointers} of {total}"
-    verb = "is a pointer" if pointers == 1 else "are pointers"
-    noun = "submission" if total == 1 else "submissions"
-    return f"{number} {noun} {verb} of Git LFS, not the files themselves: run `{FIX}` first."
-
-
-def arrivals(folder: Path, below: str) -> dict[str, int]:
-    """Return numbers of files below a folder, by path, by the commits that added them.
-
-    Commits are counted along the first parents of HEAD: a commit's date is whatever its author
-    says, but a merged branch comes with its merge.  The files of a shallow checkout's first commit
-    came together.  Empty where there is no git, or `folder` has no `.git` of its own.
-    """
-    if not (folder / ".git").exists():
-        return {}
-    command = ["git", "-C", str(folder), "--no-pager", "--literal-pathspecs"]
-    for setting in _GIT_SETTINGS:
-        command += ["-c", setting]
-    command += ["log", "-z", "--reverse", "--first-parent", "-m", "--no-renames", "--name-only"]
-    command += ["--diff-filter=A", "--no-ext-diff", "--no-textconv", "--no-show-signature"]
-    command += [f"-O{os.devnull}"]  # no order of files of its own
-    command += [f"--format=%x{ord(_MARK):02x}", "HEAD", "--", below]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments
-            command,
-            env={**kept, "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    commits: dict[str, int] = {}
-    commit = 0
-    for part in done.stdout.decode("utf-8", "surrogateescape").split("\0"):
-        commit += part.count(_MARK)
-        if name := part.replace(_MARK, "").strip("\n"):
-            commits.setdefault(name, commit)
-    return commits
-
-
-class Changes(Struct, frozen=True):
-    """What a pull request changes, by path: submissions are added or changed, or removed."""
-
-    main: HubResults
-    proposed: HubResults
-    submissions: tuple[str, ...]
-    removed: tuple[str, ...]
-    other: tuple[str, ...]
-
-
-def changes_of(repo_id: str, number: int) -> Changes:
-    """Compare a pull request with the commit of ``main`` that it started from."""
-    main = HubResults.open(HubAddress(repo_id))
-    proposed = HubResults.open(HubAddress(repo_id, f"refs/pr/{number}"))
-    with hub_errors("reading its history", repo_id):
-        of_main = {*main.commits()}
-        start = next((commit for commit in proposed.commits() if commit in of_main), None)
-    if start is None:
-        raise HubError(f"pull request {number} has no commit in common with main", where=repo_id)
-    base = main if start == main.commit else HubResults.open(HubAddress(repo_id, start))
-    before, after = base.tree, proposed.tree
-    changed = [
-        path
-        for path in sorted({*before, *after})
-        if path not in before or path not in after or before[path].blob_id != after[path].blob_id
-    ]
-    ours = [path for path in changed if path.startswith(f"{SUBMISSIONS}/")]
-    return Changes(
-        main,
-        proposed,
-        submissions=tuple(path for path in ours if path in after),
-        removed=tuple(path for path in ours if path not in after),
-        other=tuple(path for path in changed if path not in ours),
-    )
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """List what is in a folder, without the temporary files of writers."""
-    return [entry for entry in os.scandir(folder) if temporary_of(entry.name) is None]
-
-
 def _check_regular(path: Path, name: str, where: str = "") -> None:
     """Raise a ResultsError unless a file, called `name` there, is regular; follow no links."""
-    mode = _mode(path, name, where)
-    if not stat.S_ISREG(mode):
-        what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no file"
-        raise ResultsError(f"{one_line(name)} is {what}", expected="a regular file")
-
-
-def _mode(path: Path, name: str, where: str) -> int:
     try:
-        return path.lstat().st_mode
+        mode = path.lstat().st_mode
     except OSError as error:
         if name == BOARD_FILE and isinstance(error, FileNotFoundError):
             raise ResultsError(
@@ -471,6 +388,9 @@ def _mode(path: Path, name: str, where: str) -> int:
             ) from None
         what = f"{one_line(name)} cannot be opened: {error.strerror}"
         raise ResultsError(what, where=where) from None
+    if not stat.S_ISREG(mode):
+        what = "a symbolic link, which is not followed" if stat.S_ISLNK(mode) else "no file"
+        raise ResultsError(f"{one_line(name)} is {what}", expected="a regular file")
 
 
 def _name_of(path: Path) -> str:

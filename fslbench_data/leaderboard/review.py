@@ -19,7 +19,7 @@ from benchmark_spec.errors import UnboundError, listing, many
 from benchmark_spec.naming import one_line
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.files import scratch_folder, sha256_of
-from fslbench_data.hub import HubAddress, api, hub_errors, transferred
+from fslbench_data.hub import HubAddress, api, hub_errors, open_pull_requests, transferred
 from fslbench_data.leaderboard.leaderboard import (
     Accepted,
     Board,
@@ -27,6 +27,7 @@ from fslbench_data.leaderboard.leaderboard import (
     answered,
     boards_of,
     check_all,
+    unfetched,
 )
 from fslbench_data.leaderboard.repository import (
     HubResults,
@@ -35,7 +36,6 @@ from fslbench_data.leaderboard.repository import (
     list_submissions,
     read_board,
     submission_name,
-    unfetched,
 )
 from fslbench_data.leaderboard.standing import Row, Standing
 from fslbench_data.leaderboard.tables import (
@@ -44,7 +44,7 @@ from fslbench_data.leaderboard.tables import (
     claim_text,
     from_where,
     label,
-    legend_of,
+    legend,
     marks,
 )
 from fslbench_data.release.release import Release, load_release
@@ -112,15 +112,23 @@ def propose(proposal: Proposal) -> str:
     """Open the pull request, unless this account has it open already; return its address."""
     from huggingface_hub import CommitOperationAdd
 
-    address = open_proposal(proposal)
-    if address:
-        return address
+    client = api()
+    with hub_errors("looking for an open pull request", proposal.repo_id):
+        own_name = client.whoami()["name"]
+        for found in open_pull_requests(proposal.repo_id, proposal.title):
+            if found.author == own_name and client.file_exists(
+                proposal.repo_id,
+                proposal.path,
+                repo_type="dataset",
+                revision=f"refs/pr/{found.num}",
+            ):
+                return str(found.url)
     methods = escaped(listing(proposal.results.methods))
     sets = {str(group.info) for group in proposal.results.groups}
     commit = transferred(
         "opening a pull request",
         proposal.repo_id,
-        lambda: api().create_commit(
+        lambda: client.create_commit(
             proposal.repo_id,
             [CommitOperationAdd(proposal.path, proposal.content)],
             commit_message=proposal.title,
@@ -132,27 +140,6 @@ def propose(proposal: Proposal) -> str:
         ),
     )
     return commit.pr_url or ""
-
-
-def open_proposal(proposal: Proposal) -> str:
-    """Find this account's open pull request of a proposal; return its address, or nothing."""
-    with hub_errors("looking for an open pull request", proposal.repo_id):
-        client = api()
-        own_name = client.whoami()["name"]
-        for found in client.get_repo_discussions(
-            proposal.repo_id,
-            repo_type="dataset",
-            discussion_type="pull_request",
-            discussion_status="open",
-        ):
-            if (found.title, found.author) == (proposal.title, own_name) and client.file_exists(
-                proposal.repo_id,
-                proposal.path,
-                repo_type="dataset",
-                revision=f"refs/pr/{found.num}",
-            ):
-                return str(found.url)
-    return ""
 
 
 MOST_SCORED = 10
@@ -167,15 +154,15 @@ class Review(Struct, frozen=True):
     """What a proposal would bring: its files that would be scored, and the others.
 
     The tables have the proposal in them, of the task sets that it answers; the reports compare the
-    first accepted files with the reference methods, None without any; the pointers are those of Git
-    LFS among the repository's own submissions, and the number of these.
+    first accepted files with the reference methods, None without any; `unfetched` says how many of
+    the repository's own submissions are pointers of Git LFS.
     """
 
     boards: tuple[Board, ...]
     accepted: tuple[Accepted, ...]
     reports: tuple[Report | None, ...]
     rejected: tuple[Rejected, ...]
-    pointers: tuple[int, int] = (0, 0)
+    unfetched: str
 
 
 def review(
@@ -212,7 +199,7 @@ def review(
         ours,
         tuple(_report(proposed, one, releases[one.release], level) for one in ours[:MOST_SCORED]),
         tuple(one for one in rejected if one.name in new_names),
-        (sum(one.is_pointer and one.name not in new_names for one in rejected), len(old)),
+        unfetched([one for one in rejected if one.name not in new_names], len(old)),
     )
 
 
@@ -247,30 +234,26 @@ def _parts(review: Review) -> Iterator[str]:
     signature = " + ".join(str(board) for board in review.boards)
     if signature:
         yield comment(signature)
-    if review.pointers[0]:
-        yield f"**{unfetched(*review.pointers)} The ranks below leave them out.**"
-    total = sum(len(one.digests) for one in review.accepted) + len(rejected)
-    files = "file" if total == 1 else "files"
-    if not total:
-        yield "No submission is added."
-    elif not rejected:
-        yield f"**{total} {files}: every rule is met.**"
+    if review.unfetched:
+        yield f"**{review.unfetched} The ranks below leave them out.**"
+    if total := sum(len(one.digests) for one in review.accepted) + len(rejected):
+        judged = f"{len(rejected)} refused" if rejected else "every rule is met"
+        yield f"**{many(total, 'file')}: {judged}.**"
     else:
-        yield f"**{total} {files}: {len(rejected)} refused.**"
-    yield from _first([_rejection(one) for one in rejected], _MOST_REFUSED, "refused")
+        yield "No submission is added."
+    yield from map(_rejection, rejected[:_MOST_REFUSED])
+    yield from _more(rejected, _MOST_REFUSED, "refused")
     for one, report in zip_longest(review.accepted, review.reports):
         yield from _accepted(one, review.boards, report)
-    if sets := [standing for board in review.boards for standing in board.sets]:
-        yield legend_of(sets)
+    yield from legend(review.boards)
     if any(report is not None for report in review.reports):
         yield _verdicts_legend(review.reports)
 
 
-def _first(lines: Sequence[str], most: int, what: str) -> Iterator[str]:
-    """Yield the first lines, and the number of the others."""
-    yield from lines[:most]
-    if len(lines) > most:
-        yield f"… and {len(lines) - most} more {what}."
+def _more(of: Sequence[object], most: int, what: str) -> Iterator[str]:
+    """Yield how many there are beside the first ones, if any."""
+    if len(of) > most:
+        yield f"… and {len(of) - most} more {what}."
 
 
 def _rejection(one: Rejected) -> str:
@@ -282,7 +265,12 @@ def _rejection(one: Rejected) -> str:
 def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
     """Yield the ranks of one file's methods, and their comparisons with the references."""
     board = next(board for board in boards if one.digest in board.submissions)
-    rows = [(standing, row) for standing in board.sets for row in standing.rows(source=one.digest)]
+    rows = [
+        (standing, row)
+        for standing in board.sets
+        for row in standing.rows
+        if one.digest in row.entry.sources
+    ]
     sets = list({str(standing.scored): standing for standing, _ in rows}.values())
     methods = list(dict.fromkeys(row.method for _, row in rows))
     named = listing([escaped(name) for name in methods], _MOST_NAMED)
@@ -290,16 +278,15 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
     yield f"### {files}: {named}"
     yield f"Answers `{board.release}`, {many(len(sets), 'task set')} of it."
     yield markdown([neutral_table(_standing_table(rows[:_MOST_ROWS]))], "").rstrip()
-    if len(rows) > _MOST_ROWS:
-        yield f"… and {len(rows) - _MOST_ROWS} more lines."
+    yield from _more(rows, _MOST_ROWS, "lines")
     yield from (escaped(text) for pair in rows[:_MOST_ROWS] if (text := _ahead(*pair)))
     alike = [escaped(text) for text in _alike(one.digest, sets)]
-    yield from _first(alike, _MOST_ALIKE, "that are identical")
+    yield from alike[:_MOST_ALIKE]
+    yield from _more(alike, _MOST_ALIKE, "that are identical")
     if report is not None:
         yield "Against the reference methods:"
         yield markdown([neutral_table(_comparisons_table(report))], "").rstrip()
-        if (left := len(report.comparisons) - _MOST_ROWS) > 0:
-            yield f"… and {left} more lines."
+        yield from _more(report.comparisons, _MOST_ROWS, "lines")
         known = [*dict.fromkeys(score.method for score in report.scores if score.by_queries)]
         of = len({score.method for score in report.scores})
         if text := by_queries_text(known, of, _MOST_NAMED):
@@ -418,7 +405,7 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
 
 def _ahead(standing: Standing, row: Row) -> str:
     """Return a sentence on how far a leader is ahead of the next."""
-    others = (other for other in standing.rows() if other.difference is not None)
+    others = (other for other in standing.rows if other.difference is not None)
     following = next(others, None) if row.method == standing.leader else None
     if following is None:
         return ""

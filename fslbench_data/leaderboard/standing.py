@@ -1,10 +1,10 @@
-"""One task set of a leaderboard: its lines, best first, held as arrays."""
+"""One task set of a leaderboard: its lines, best first."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -24,21 +24,32 @@ from fslbench_data.tasks import TaskSetInfo
 REFERENCE = "reference"
 """The source of the release's own methods, in place of a submission's digest."""
 
-KIND_NUMBERS = np.dtype(
-    [*((name, np.float64) for name in ("width", "behind_width", "p")), ("possible", np.bool_)]
-)
+KIND_NUMBERS = np.dtype([(name, np.float64) for name in ("width", "behind_width", "p")])
 """Numbers of each method by a kind of interval: half-widths of its mean and of its difference from
-the leader, NaN where there are none; the one-sided p-value of "the leader is better"; and whether
-it could be the best."""
+the leader, NaN where there are none; and the one-sided p-value of "the leader is better"."""
 
 
-class Result(Struct, frozen=True, eq=False):
+class Entry(Struct, frozen=True, eq=False):
     """The results of one method on one task set, as far as a leaderboard needs them.
 
-    Counts are correct queries of each task, summed over runs, int16 or int32; of episodes,
-    accuracies of 0 to 1.  `stopped` is the method that a run was compared with while it ran, if it
-    stopped by a rule; of a `prefix` the submitter chose how many tasks are answered; `of_one_model`
-    is one training run of a method that may differ from run to run.
+    Attributes
+    ----------
+    method
+        What it is called on the leaderboard, or before in its file.
+    counts
+        Correct queries of each task, summed over runs, int16 or int32; of episodes, accuracies of
+        0 to 1.
+    stopped
+        The method that a run was compared with while it ran, if it stopped by a rule.
+    prefix
+        Whether the submitter chose how many tasks are answered.
+    of_one_model
+        Whether it is one training run of a method that may differ from run to run.
+    source, also
+        The digest of the file, or :data:`REFERENCE`; those of other files with the same results,
+        where none is known to be the first.
+    came
+        Of two entries that of the smaller number came first.
     """
 
     method: str
@@ -50,6 +61,9 @@ class Result(Struct, frozen=True, eq=False):
     transductive: bool
     prefix: bool = False
     of_one_model: bool = False
+    source: str = REFERENCE
+    also: tuple[str, ...] = ()
+    came: int = -1
 
     @property
     def ordinary(self) -> bool:
@@ -66,20 +80,6 @@ class Result(Struct, frozen=True, eq=False):
         """The counts as bytes, whatever their type and the machine."""
         kind = "<f8" if self.counts.dtype.kind == "f" else "<i8"
         return np.ascontiguousarray(self.counts, kind).tobytes()
-
-
-class Entry(Struct, frozen=True):
-    """A method of the leaderboard on one task set: what it is called there and where it is from.
-
-    `also` are digests of other files with the same results, where none is known to be the first; of
-    two entries that of the smaller `came` came first.
-    """
-
-    label: str
-    source: str
-    result: Result
-    also: tuple[str, ...] = ()
-    came: int = -1
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class Row(Struct, frozen=True):
     @property
     def method(self) -> str:
         """What the method is called."""
-        return self.entry.label
+        return self.entry.method
 
     @property
     def first(self) -> RankedInterval:
@@ -135,20 +135,15 @@ class Row(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True, eq=False, dict=True):
-    """A task set's table, best first; held as arrays, a :class:`Row` being made on demand.
+    """A task set's table, best first.
 
     Attributes
     ----------
     leader, compared
         What the leader is called, None if no method has an ordinary interval; and the number of
         methods among which it leads: all but stopped runs, and prefixes that submitters chose.
-    entries, ranks
-        Best first; a rank of 0 is none.
-    own, behind
-        Moments of the methods, and of their differences from the leader over the tasks that both
-        answered, if there is a leader.
-    by_kind
-        Numbers of :data:`KIND_NUMBERS` by kind of interval, first the one that the set has.
+    kinds
+        The kind of interval that the set has, then the additional ones.
     duplicates
         Groups of methods whose counts are the same on every task; see :func:`duplicates`.
     """
@@ -159,20 +154,9 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
     level: float
     leader: str | None
     compared: int
-    entries: tuple[Entry, ...]
-    ranks: NDArray[np.int64]
-    own: Moments
-    behind: Moments | None
-    by_kind: Mapping[IntervalKind, NDArray[Any]]
+    kinds: tuple[IntervalKind, ...]
+    rows: tuple[Row, ...]
     duplicates: tuple[tuple[Entry, ...], ...]
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    @property
-    def kinds(self) -> tuple[IntervalKind, ...]:
-        """The primary kind of interval, then the additional ones."""
-        return tuple(self.by_kind)
 
     @property
     def claiming(self) -> tuple[IntervalKind, ...]:
@@ -182,7 +166,7 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def by_method(self) -> Mapping[str, Row]:
         """The lines by what methods are called, best first."""
-        return {row.method: row for row in self.rows()}
+        return {row.method: row for row in self.rows}
 
     def kind_about(self, about: str) -> IntervalKind | None:
         """Return the kind of interval by which something is claimed about new images, or others."""
@@ -192,31 +176,7 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
         """Return how many could be the best, of those compared; None where nothing is claimed."""
         if self.leader is None or kind not in self.claiming:
             return None
-        ordinary = np.array([entry.result.ordinary for entry in self.entries])
-        return int((self.by_kind[kind]["possible"] & ordinary).sum())
-
-    def rows(self, most: int | None = None, source: str = "") -> Iterator[Row]:
-        """Make the lines, best first; all, the first ones, or those of one submission."""
-        places = [i for i, e in enumerate(self.entries) if not source or source in e.sources][:most]
-        by_kind = [self._intervals(places, kind) for kind in self.kinds]
-        for i, *of_kinds in zip(places, *by_kind, strict=True):
-            numbers = dict(zip(self.kinds, of_kinds, strict=True))
-            yield Row(int(self.ranks[i]) or None, self.entries[i], numbers)
-
-    def _intervals(self, places: Sequence[int], kind: IntervalKind) -> Iterator[RankedInterval]:
-        """Yield the intervals of one kind of some methods, by their positions."""
-        at = np.array(places, np.int64)
-        numbers = self.by_kind[kind][at]
-        own = intervals(self.own.some(at), kind, self.level, numbers["width"])
-        differences: Sequence[Interval | None] = [None] * len(at)
-        if self.behind is not None:
-            differences = intervals(self.behind.some(at), kind, self.level, numbers["behind_width"])
-        possible = numbers["possible"].tolist()
-        for i, mean, difference, could in zip(places, own, differences, possible, strict=True):
-            entry = self.entries[i]
-            claimed = kind in self.claiming and entry.result.ordinary and self.leader is not None
-            behind = None if entry.label == self.leader else difference
-            yield RankedInterval(mean, behind, could if claimed else None)
+        return sum(row.intervals[kind].could_be_best is True for row in self.rows)
 
 
 LEAST = 5
@@ -232,10 +192,9 @@ def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
     """
     groups: defaultdict[bytes, list[Entry]] = defaultdict(list)
     for entry in entries:
-        result = entry.result
-        between = (result.counts > 0) & (result.counts < result.queries_per_task)
+        between = (entry.counts > 0) & (entry.counts < entry.queries_per_task)
         if np.count_nonzero(between) >= LEAST:
-            key = hashlib.sha256(f"{result.queries_per_task} ".encode() + result.content)
+            key = hashlib.sha256(f"{entry.queries_per_task} ".encode() + entry.content)
             groups[key.digest()].append(entry)
     return tuple(
         tuple(group)
@@ -265,14 +224,14 @@ def ranked(
     Time and memory grow as the number of methods: each is compared with the leader alone.
     """
     # of equals the one that came first leads; where that is not known, the first label
-    entries = sorted(entries, key=lambda entry: (entry.came, entry.label))
-    ordinary = np.array([entry.result.ordinary for entry in entries])
+    entries = sorted(entries, key=lambda entry: (entry.came, entry.method))
+    ordinary = np.array([entry.ordinary for entry in entries])
     by_kind = {
         kind: np.full(len(entries), np.nan, KIND_NUMBERS)
         for kind in kinds_of(interval_kind, designs)
     }
     lengths = _lengths(entries)
-    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.result.counts) for entry in entries)))
+    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.counts) for entry in entries)))
     blocks = np.split(np.arange(len(entries)), range(step, len(entries), step))
     own = Moments.join(
         _fill(by_kind, "width", rows, _counts(entries, rows), level, designs, lengths)
@@ -281,7 +240,7 @@ def ranked(
     leader, behind = None, None
     if ordinary.any():
         first = leader_of(own.mean, np.asarray(own.tasks), ordinary)
-        leader, best = entries[first], _counts(entries, np.array([first]))
+        leader, best = entries[first].method, _counts(entries, np.array([first]))
         most = best.correct.shape[1]
         differences = ((rows, lead(best, _counts(entries, rows, most))) for rows in blocks)
         behind = -Moments.join(
@@ -289,23 +248,33 @@ def ranked(
             for rows, ahead in differences
         )
     compared = int(ordinary.sum())
-    stopped = [entry.result.stopped is not None for entry in entries]
-    for numbers in by_kind.values():
-        numbers["possible"] = could_be_best(numbers["p"], compared, level)
+    stopped = [entry.stopped is not None for entry in entries]
+    places: list[dict[IntervalKind, RankedInterval]] = [{} for _ in entries]
+    for kind, numbers in by_kind.items():
         numbers["width"][stopped] = numbers["behind_width"][stopped] = np.nan
+        means = intervals(own, kind, level, numbers["width"])
+        less: Sequence[Interval | None] = [None] * len(entries)
+        if behind is not None:
+            less = intervals(behind, kind, level, numbers["behind_width"])
+        possible = could_be_best(numbers["p"], compared, level).tolist()
+        for place, entry, mean, difference, could in zip(
+            places, entries, means, less, possible, strict=True
+        ):
+            place[kind] = RankedInterval(
+                mean,
+                None if entry.method == leader else difference,
+                could if leader is not None and kind != "closed" and entry.ordinary else None,
+            )
     ranks, order = _ranks(own, behind, ordinary)
     return Standing(
         scored=scored,
         units=units,
         interval_kind=interval_kind,
         level=level,
-        leader=None if leader is None else leader.label,
+        leader=leader,
         compared=compared,
-        entries=tuple(entries[i] for i in order.tolist()),
-        ranks=ranks[order],
-        own=own.some(order),
-        behind=None if behind is None else behind.some(order),
-        by_kind={kind: numbers[order] for kind, numbers in by_kind.items()},
+        kinds=tuple(by_kind),
+        rows=tuple(Row(ranks[i] or None, entries[i], places[i]) for i in order),
         duplicates=duplicates(entries),
     )
 
@@ -314,7 +283,7 @@ def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
     """Return :data:`MOST_PREFIXES` numbers of tasks: the largest, then as methods came."""
     came: dict[int, int] = {}
     for entry in entries:
-        came.setdefault(len(entry.result.counts), entry.came)
+        came.setdefault(len(entry.counts), entry.came)
     most = max(came, default=0)
     order = sorted(came, key=lambda tasks: (tasks != most, came[tasks], -tasks))
     return np.array(order[:MOST_PREFIXES], np.int64)
@@ -322,12 +291,12 @@ def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
 
 def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None = None) -> Counts:
     """Join the counts of some methods, of the first `most` tasks."""
-    results = [entries[i].result for i in rows.tolist()]
+    some = [entries[i] for i in rows.tolist()]
     return Counts.of(
-        [r.counts[:most] for r in results],
-        [r.queries_per_task for r in results],
-        [r.run_spread for r in results],
-        [r.runs for r in results],
+        [entry.counts[:most] for entry in some],
+        [entry.queries_per_task for entry in some],
+        [entry.run_spread for entry in some],
+        [entry.runs for entry in some],
     )
 
 
@@ -369,11 +338,11 @@ def _fill(
 
 def _ranks(
     own: Moments, behind: Moments | None, ordinary: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[list[int], list[int]]:
     """Return ranks, 0 where there is none, and the methods' order, best first."""
     tasks = np.asarray(own.tasks)
     whole = ordinary & (tasks == tasks[ordinary].max(initial=0))
     ranks = np.where(whole, np.searchsorted(np.sort(-own.mean[whole]), -own.mean) + 1, 0)
     # those without a rank are ordered by their differences, which are over tasks in common
     value = np.where(whole, own.mean, 0.0 if behind is None else behind.mean)
-    return ranks, np.asarray(np.lexsort((np.arange(len(whole)), -value, ~whole)))
+    return ranks.tolist(), np.lexsort((np.arange(len(whole)), -value, ~whole)).tolist()

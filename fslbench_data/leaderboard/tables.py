@@ -10,7 +10,8 @@ from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
 from analysis_sql.ranking.multiple_comparisons import claim
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.leaderboard.leaderboard import Leaderboard
+from fslbench_data.leaderboard.leaderboard import Board, Leaderboard
+from fslbench_data.leaderboard.repository import IGNORED
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval, Row, Standing
 from fslbench_data.render.interval_text import (
     STOPPED,
@@ -59,23 +60,15 @@ def leaderboard_tables(
     for board in ranking.boards:
         before = f"{board.release}: " if len(ranking.boards) > 1 else ""
         for standing in board.sets:
-            rows = list(standing.rows(most))
-            yield set_table(standing, rows, before), len(standing) - len(rows)
+            rows = standing.rows[:most]
+            yield set_table(standing, rows, before), len(standing.rows) - len(rows)
 
 
-def leaderboard_legend(ranking: Leaderboard) -> list[str]:
+def legend(boards: Sequence[Board]) -> list[str]:
     """Return the legend of the columns; empty where there is no table."""
-    sets = [standing for board in ranking.boards for standing in board.sets]
-    return [legend_of(sets)] if sets else []
-
-
-def left_out_notes(ranking: Leaderboard) -> list[str]:
-    """Return the note on answered task sets without a table, for a file."""
-    return [f"{capital(ranking.left_out_text)}."] if ranking.left_out else []
-
-
-def legend_of(sets: Sequence[Standing]) -> str:
-    """Return the legend of the columns of these tables, of which there is at least one."""
+    sets = [standing for board in boards for standing in board.sets]
+    if not sets:
+        return []
     text = ""
     if any(standing.claiming for standing in sets):
         level = sets[0].level
@@ -84,11 +77,16 @@ def legend_of(sets: Sequence[Standing]) -> str:
             f"better in a one-sided paired test at {100 * (1 - level):.6g} % / (methods - 1). new "
             "classes: the same for new classes. "
         )
-    return (
+    return [
         f"{text}behind: paired difference from the leader, the highest mean of the methods that "
         "answered most tasks; its interval is not corrected for multiple comparisons, and the "
         "highest of several means is likely too high."
-    )
+    ]
+
+
+def left_out_notes(ranking: Leaderboard) -> list[str]:
+    """Return the note on answered task sets without a table, for a file."""
+    return [f"{capital(ranking.left_out_text)}."] if ranking.left_out else []
 
 
 def set_table(standing: Standing, rows: Sequence[Row], before: str = "") -> Table:
@@ -146,7 +144,7 @@ def duplicates_text(standing: Standing) -> list[str]:
 def from_where(entry: Entry) -> str:
     """Return a method's label, and where it is from."""
     origin = origins(entry)
-    return entry.label if entry.label.endswith(f" ({origin})") else f"{entry.label} ({origin})"
+    return entry.method if entry.method.endswith(f" ({origin})") else f"{entry.method} ({origin})"
 
 
 def origins(entry: Entry) -> str:
@@ -163,8 +161,8 @@ def _more(named: Sequence[object], most: int) -> list[str]:
 
 def label(row: Row) -> str:
     """Return what a method is called in a table: its label, and its marks."""
-    result = row.entry.result
-    return marked(row.method, transductive=result.transductive, stopped=result.stopped is not None)
+    entry = row.entry
+    return marked(row.method, transductive=entry.transductive, stopped=entry.stopped is not None)
 
 
 def behind(row: Row) -> str:
@@ -196,24 +194,24 @@ def _claim(kind: IntervalKind, row: Row) -> str:
 
 def marks(rows: Sequence[Row]) -> list[str]:
     """Return notes on the marks in these rows, and on how much runs differ."""
-    results = [(row.method, row.entry.result) for row in rows]
+    entries = [row.entry for row in rows]
     runs = "; ".join(
-        f"{name}: {result.runs} runs, standard deviation between them {result.run_spread:.2f}, "
-        "counted in intervals"
-        for name, result in results
-        if result.run_spread is not None
+        f"{entry.method}: {entry.runs} runs, standard deviation between them "
+        f"{entry.run_spread:.2f}, counted in intervals"
+        for entry in entries
+        if entry.run_spread is not None
     )
-    prefixes = list(dict.fromkeys(name for name, result in results if result.prefix))
-    single = list(dict.fromkeys(name for name, result in results if result.of_one_model))
-    some_tasks = any(row.rank is None and not row.entry.result.stopped for row in rows)
+    prefixes = list(dict.fromkeys(entry.method for entry in entries if entry.prefix))
+    single = list(dict.fromkeys(entry.method for entry in entries if entry.of_one_model))
+    some_tasks = any(row.rank is None and not row.entry.stopped for row in rows)
     return [
         *([f"{runs}."] if runs else []),
         *([f"{one_model_text(single, _MOST_NAMES)}."] if single else []),
         *([PARTIAL_NOTE] if some_tasks else []),
-        *([COPIES_NOTE] if any(row.entry.also for row in rows) else []),
+        *([COPIES_NOTE] if any(entry.also for entry in entries) else []),
         *([f"{listing(prefixes, _MOST_NAMES)}: {PREFIX_NOTE}"] if prefixes else []),
-        *([TRANSDUCTIVE_NOTE] if any(result.transductive for _, result in results) else []),
-        *([STOPPED_NOTE] if any(result.stopped for _, result in results) else []),
+        *([TRANSDUCTIVE_NOTE] if any(entry.transductive for entry in entries) else []),
+        *([STOPPED_NOTE] if any(entry.stopped for entry in entries) else []),
     ]
 
 
@@ -233,10 +231,10 @@ _COLUMNS = (
     Column("could_be_best", lambda line: claim_text(line.interval)),
     Column("interval", lambda line: line.interval.accuracy.kind),
     Column("level", lambda line: line.standing.level),
-    Column("runs", lambda line: line.row.entry.result.runs),
-    Column("transductive", lambda line: "yes" if line.row.entry.result.transductive else "no"),
-    Column("stopped_versus", lambda line: line.row.entry.result.stopped),
-    Column("reason", lambda line: PREFIX if line.row.entry.result.prefix else ""),
+    Column("runs", lambda line: line.row.entry.runs),
+    Column("transductive", lambda line: "yes" if line.row.entry.transductive else "no"),
+    Column("stopped_versus", lambda line: line.row.entry.stopped),
+    Column("reason", lambda line: PREFIX if line.row.entry.prefix else ""),
 )
 
 
@@ -259,7 +257,7 @@ def leaderboard_csv(ranking: Leaderboard) -> str:
         _Line(board.release, standing, row, interval)
         for board in ranking.boards
         for standing in board.sets
-        for row in standing.rows()
+        for row in standing.rows
         for interval in row.intervals.values()
     )
     return csv_text(Table("", _COLUMNS, lines), ranking.signature)
@@ -291,7 +289,7 @@ def leaderboard_json(ranking: Leaderboard) -> str:
         ],
         "left_out": ranking.left_out,
         "refused": ranking.rejected,
-        "ignored": ranking.ignored,
+        "ignored": [{"name": name, "reason": IGNORED} for name in ranking.ignored],
     }
     return json_text(content)
 
@@ -308,14 +306,14 @@ def _set(standing: Standing) -> dict[str, Any]:
             f"methods_could_be_best_{b.key}": standing.could_be_best(k)
             for k, b in ADDITIONAL_KINDS.items()
         },
-        "identical": [[entry.label for entry in group] for group in standing.duplicates],
-        "rows": [_row(row) for row in standing.rows()],
+        "identical": [[entry.method for entry in group] for group in standing.duplicates],
+        "rows": [_row(row) for row in standing.rows],
     }
 
 
 def _row(row: Row) -> dict[str, Any]:
     """Return a row as JSON; names of additional kinds' values end with the key of the kind."""
-    entry, result = row.entry, row.entry.result
+    entry = row.entry
     values: dict[str, Any] = {
         "rank": row.rank,
         "method": row.method,
@@ -327,10 +325,9 @@ def _row(row: Row) -> dict[str, Any]:
     }
     for name in ("accuracy", "difference", "could_be_best"):
         for key, interval in by_key.items():
-            value = getattr(interval, name, None)
             column = key[1:] if name == "accuracy" and key else f"{name}{key}"
-            values[column] = value
-    return values | {name: getattr(result, name) for name in _OF_RESULT}
+            values[column] = getattr(interval, name, None)
+    return values | {name: getattr(entry, name) for name in _OF_RESULT}
 
 
 _OF_RESULT = ("stopped", "runs", "run_spread", "transductive", "prefix", "of_one_model")

@@ -40,7 +40,7 @@ print(json.dumps({
     "refused": len(found.rejected),
     "rows": [len(each) for each in found.boards[0].sets],
     "lines": text.count("\\n"),
-    "good": [row.method for row in found.boards[0].sets[0].rows() if row.method == "good"],
+    "good": [row.method for row in found.boards[0].sets[0].rows if row.method == "good"],
 }))
 """
 """Makes the leaderboard; prints what it holds, the time and the peak of memory."""

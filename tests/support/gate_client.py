@@ -51,7 +51,7 @@ class Client:
             self.passed.append(whole)
             await send({"type": "http.response.start", "status": 200, "headers": []})
 
-        own = [(b"X-Webhook-Secret", secret.encode())] if secret is not None else []
+        own = [(b"x-webhook-secret", secret.encode())] if secret is not None else []
         scope = {"type": "http", "method": method, "path": path, "headers": [*own, *headers]}
         asyncio.run(Gate(app, (EVENTS,), SECRET)(scope, receive, send))
         status: int = sent[0]["status"]

@@ -388,7 +388,7 @@ def test_each_table_is_named_with_its_licence():
     with pytest.raises(LicenceError, match="2 tables may not be published") as error:
         check_licences(_manifest("pets", "tables", *ALL))
     assert error.value.where == (
-        "features/a/pets-00000-of-00001.parquet (pets: for research only); "
+        "features/a/pets-00000-of-00001.parquet (pets: for research only), "
         "attributes/a/pets.parquet (pets: for research only)"
     )
     assert "take features and attributes of pets out of the specification" in error.value.fix

@@ -12,7 +12,7 @@ from results_repository import KEY, Repository, answers, random_counts
 from fslbench_data.hub import HubAddress
 from fslbench_data.leaderboard import leaderboard as checked
 from fslbench_data.leaderboard.leaderboard import leaderboard
-from fslbench_data.leaderboard.repository import FolderFiles, HubResults, arrivals
+from fslbench_data.leaderboard.repository import FolderFiles, HubResults
 from fslbench_data.leaderboard.review import review, review_text
 from fslbench_data.leaderboard.tables import (
     COPIES_NOTE,
@@ -49,7 +49,7 @@ def put(pair, repository):
 
 def _from(found):
     (table,) = found.boards[0].sets
-    return [row.entry.sources for row in table.rows()]
+    return [row.entry.sources for row in table.rows]
 
 
 def test_without_a_history_no_file_is_thrown_out(repository, newer, pair, put):
@@ -167,7 +167,7 @@ def test_of_equal_means_the_first_to_come_leads(repository, newer, monkeypatch):
     _given(monkeypatch, {honest: 1, shuffled: 0})
     other = leaderboard(repository.files, [newer])
     assert [each.boards[0].sets[0].leader for each in (found, other)] == ["zebra", "aaa"]
-    assert [row.rank for row in found.boards[0].sets[0].rows()] == [1, 1]
+    assert [row.rank for row in found.boards[0].sets[0].rows] == [1, 1]
     assert found.signature != other.signature
 
 
@@ -200,7 +200,7 @@ def test_nothing_that_a_foreign_checkout_names_is_run(tmp_path):
     for name in ("gpg.program", "core.fsmonitor", "core.pager", "core.sshCommand"):
         checkout.git("config", name, str(script))
     checkout.git("config", "log.showSignature", "true")
-    assert arrivals(folder, "submissions") == {"submissions/a": 1}
+    assert FolderFiles(folder).came(["submissions/a"]) == {"submissions/a": 1}
     assert not run.exists()
     checkout.git("log")  # as it would be
     assert run.exists()

@@ -19,7 +19,7 @@ from benchmark_spec.errors import HubUnreachableError, ResultsError
 from fslbench_data.leaderboard import leaderboard as checked
 from fslbench_data.leaderboard.leaderboard import Rejected, leaderboard
 from fslbench_data.leaderboard.leaderboard import check_submission as check
-from fslbench_data.leaderboard.page import leaderboard_page, sentences, suites_of
+from fslbench_data.leaderboard.page import leaderboard_page
 from fslbench_data.leaderboard.repository import (
     list_submissions,
     parse_board,
@@ -39,9 +39,7 @@ REPO, DIGEST = "org/results", "0123456789abcdef" * 4
 
 def _methods(found):
     return {
-        board.release: {
-            str(each.scored): [row.method for row in each.rows()] for each in board.sets
-        }
+        board.release: {str(each.scored): [row.method for row in each.rows] for each in board.sets}
         for board in found.boards
     }
 
@@ -55,11 +53,11 @@ def test_the_embedded_release_s_references_stand_beside(repository, example, emb
     counts = example.table.drop_columns(["predictions", "class_correct"])
     report = score(replace(example, table=counts), embedded)
     for each, of_score in zip(
-        sorted((s for s in board.sets if len(s) == 4), key=lambda s: str(s.scored)),
+        sorted((s for s in board.sets if len(s.rows) == 4), key=lambda s: str(s.scored)),
         sorted(report.sets, key=lambda s: str(s.scored)),
         strict=True,
     ):
-        own = {row.method: row for row in each.rows()}
+        own = {row.method: row for row in each.rows}
         assert len(own) == 4
         for s in of_score.scores:
             ranked = own[s.method].intervals
@@ -85,8 +83,6 @@ def test_a_release_of_as_few_classes_as_a_task_has(repository, tmp_path):
     assert [column.heading for column in table.columns][-2:] == ["could be best", "from"]
     assert "for new classes" not in table.notes[0]
     assert table.notes[1] == "No interval for new classes (all tasks have the same classes)."
-    (of_suite,) = suites_of(found.boards[0])
-    assert sentences(of_suite)[0].endswith("for new classes not judged.")
 
 
 def test_an_older_release_s_results_have_a_table_of_their_own(repository, newer, older):
@@ -185,14 +181,14 @@ def test_a_flood(repository, embedded):
     found = leaderboard(repository.files, [embedded], datasets="digits")
     board = found.boards[0]
     scored = len(board.submissions)
-    assert [row.method for row in board.sets[0].rows() if row.method == "good"] == ["good"]
-    labels = [row.method for row in board.sets[0].rows()]
+    assert [row.method for row in board.sets[0].rows if row.method == "good"] == ["good"]
+    labels = [row.method for row in board.sets[0].rows]
     assert len(set(labels)) == len(labels)
     assert scored + len(found.rejected) == 16
     assert scored >= 8
     assert found.rejected
     # three reference methods answer each of these sets and five others, two the episodes
-    assert {len(each) for each in board.sets} == {2, 3, 3 + scored}
+    assert {len(each.rows) for each in board.sets} == {2, 3, 3 + scored}
 
 
 @pytest.mark.slow
@@ -205,9 +201,8 @@ def test_of_a_submission_only_its_counts_are_held(repository, embedded):
 
 
 @pytest.fixture
-def full(hub, repository, newer, monkeypatch):
-    """A Hub with a release and submissions to it, too many for one by one; and in a folder."""
-    monkeypatch.setattr("fslbench_data.leaderboard.repository._ONE_BY_ONE", 4)
+def full(hub, repository, newer):
+    """A Hub with a release and submissions to it; and in a folder."""
     hub.create_repo("org/toy", files=Path(newer.files.where))
     hub.tag("org/toy", "v2.0.0")
     (repository.folder / "leaderboard.toml").write_text('releases = ["org/toy@v2.0.0"]')
@@ -274,9 +269,8 @@ def test_submissions_are_told_by_their_names_alone(repository):
     (repository.folder / "submissions/deeper").mkdir()
     (repository.folder / "submissions/deeper" / f"{DIGEST}.parquet").write_bytes(b"never seen")
     (repository.folder / "elsewhere.parquet").write_bytes(b"no matter")
-    submissions, left_out = list_submissions(repository.files)
+    submissions, ignored = list_submissions(repository.files)
     assert list(submissions) == sorted(right)
-    ignored = [each.name for each in left_out]
     assert len(ignored) == len(odd) + 1
     assert "submissions/deeper/" in ignored
     assert all(name.isprintable() for name in ignored)
@@ -289,7 +283,7 @@ def test_a_name_that_is_no_text_can_be_shown(repository):
     except OSError:
         pytest.skip("this file system takes no such name")
     (ignored,) = list_submissions(repository.files)[1]
-    ignored.name.encode("utf-8")
+    ignored.encode("utf-8")
 
 
 def test_links_are_not_followed_and_only_regular_files_opened(repository, tmp_path):
@@ -300,9 +294,6 @@ def test_links_are_not_followed_and_only_regular_files_opened(repository, tmp_pa
     assert list_submissions(repository.files)[0] == (name,)
     with pytest.raises(ResultsError, match="a symbolic link, which is not followed"):
         repository.files.path(name)
-    (repository.folder / "outside").symlink_to(tmp_path)
-    with pytest.raises(ResultsError, match="behind a symbolic link"):
-        repository.files.path("outside/secret.parquet")
     (repository.folder / "leaderboard.toml").unlink()
     (repository.folder / "leaderboard.toml").symlink_to(secret)
     with pytest.raises(ResultsError, match="symbolic link"):

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 from tiny_features import feature_array
 
-from benchmark_spec.errors import CorruptReleaseError, LicenceError, ReleaseError, UnknownNameError
-from builders.hub.publish import check_licences, publish
+from benchmark_spec.errors import CorruptReleaseError, ReleaseError, UnknownNameError
+from builders.hub.publish import publish
 from fslbench_data.release import features as feature_copies
 from fslbench_data.release.features import copies_folder, read_features
 from fslbench_data.release.release import load_release
@@ -217,10 +217,3 @@ def test_a_copy_serves_where_the_files_were_removed(hub, sharded, monkeypatch):
     hub.requests.clear()
     assert np.array_equal(release.features("birds", "net"), expected)
     assert not hub.requests
-
-
-def test_shards_that_may_not_be_passed_on(sharded):
-    kept = tuple(replace(d, redistribution="tables") for d in sharded.manifest.datasets)
-    with pytest.raises(LicenceError, match="and 3 shards more ") as caught:
-        check_licences(replace(sharded.manifest, datasets=kept))
-    assert "birds-00001" not in str(caught.value)

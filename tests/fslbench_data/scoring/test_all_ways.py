@@ -875,7 +875,7 @@ def test_a_leaderboard_has_the_usual_interval_alone_and_says_so(release, tmp_pat
     found = leaderboard(repository.files, [release])
     (standing,) = found.boards[0].sets
     own = fb.score(submission, release).sets[0].scores[0].intervals["closed"]
-    row = next(row for row in standing.rows() if row.method == "m0")
+    row = next(row for row in standing.rows if row.method == "m0")
     assert {kind: of.accuracy for kind, of in row.intervals.items()} == {"closed": own}
     ((table, _),) = leaderboard_tables(found)
     assert table.title.endswith("4 draws, 95 % closed intervals (new tasks of these images)")

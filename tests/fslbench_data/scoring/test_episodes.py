@@ -334,7 +334,7 @@ def test_a_leaderboard_of_episodes_says_what_a_score_says(release, answers, tmp_
     repository.add(answers)
     (found,) = leaderboard(repository.files, [release]).boards[0].sets
     assert not found.duplicates
-    rows = {row.method: row for row in found.rows()}
+    rows = {row.method: row for row in found.rows}
     counts = replace(answers, table=answers.table.drop_columns(["predictions", "class_correct"]))
     (scored,) = fb.score(counts, release).sets
     own, *references = scored.scores  # a board takes no queries into account
