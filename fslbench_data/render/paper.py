@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from benchmark_spec.errors import FSLBenchWarning, SpecError, listing
+from benchmark_spec.errors import FSLBenchWarning, SpecError
 from benchmark_spec.protocol import About
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render import table as plain
@@ -37,7 +37,7 @@ from fslbench_data.render.paper_text import (
 from fslbench_data.render.summary_text import LONG
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import html
-from fslbench_data.scoring.paper import PaperCell, PaperContent, TableRequest, paper_content
+from fslbench_data.scoring.paper import PaperCell, PaperContent, paper_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Names, Selection, Sources, select
@@ -110,18 +110,6 @@ def table(
     FSLBenchError
         A kind of it for everything that can be wrong with the arguments or the results.
     """
-    _check(width, label)
-    if columns is not None and columns < 1:
-        raise SpecError(f"{columns} columns hold nothing", expected="at least 1")
-    request = TableRequest(
-        about=kind,
-        methods=names_of(methods),
-        against=names_of(against),
-        suites=names_of(suites),
-        every=bool(task_sets or suites),
-        all_references=all_references,
-        means=means,
-    )
     if isinstance(results, Report):
         if datasets or task_sets or release is not None or allow_unbound or level != 0.95:
             raise SpecError(
@@ -134,13 +122,17 @@ def table(
         )
         opened = load_release() if release is None else release
         results = report_on(select(results, opened, selection))
-    return PaperTable(paper_content(results, request), transpose, columns, width, label)
-
-
-def _check(width: Width, label: str) -> None:
-    if not 100 <= _points(width) <= 1000:
-        raise SpecError(f"no width {width!r}", expected="column, page, or points from 100 to 1000")
-    check_label(label)
+    content = paper_content(
+        results,
+        kind,
+        methods=names_of(methods),
+        against=names_of(against),
+        suites=names_of(suites),
+        every=bool(task_sets or suites),
+        all_references=all_references,
+        means=means,
+    )
+    return PaperTable(content, transpose, columns, width, label)
 
 
 def _points(width: Width) -> float:
@@ -171,7 +163,12 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     label: str = ""
 
     def __post_init__(self) -> None:
-        _check(self.width, self.label)
+        if not 100 <= _points(self.width) <= 1000:
+            expected = "column, page, or points from 100 to 1000"
+            raise SpecError(f"no width {self.width!r}", expected=expected)
+        check_label(self.label)
+        if self.most is not None and self.most < 1:
+            raise SpecError(f"{self.most} columns hold nothing", expected="at least 1")
 
     def markdown(self) -> str:
         """Write it as Markdown."""
@@ -235,21 +232,28 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
         return (*self._caption, cite_text(self.content))
 
     @cached_property
-    def _displayed(self) -> tuple[PaperContent, str]:
-        """The content with shortened names, and a note on what is left out of them."""
-        return _with_short_names(self.content, self.width)
+    def _names(self) -> dict[str, str]:
+        """What methods are called: without the prefix that all with a slash have in common.
 
-    @property
+        In a narrow table any prefix is left out, else a long one.
+        """
+        names = self.content.methods
+        prefixes = {name.rpartition("/")[0] for name in names} - {""}
+        features = prefixes.pop() if len(prefixes) == 1 else ""
+        least = 1 if _points(self.width) <= NARROW else LONG + 1
+        short = {name: name.removeprefix(f"{features}/") for name in names}
+        alike = len({*short.values()}) < len(names)
+        return {name: name for name in names} if alike or len(features) < least else short
+
+    @cached_property
     def _caption(self) -> tuple[str, ...]:
-        content, left_out = self._displayed
-        *notes, release = caption_of(content)
-        return (*notes, *([left_out] if left_out else []), release)
+        return tuple(caption_of(self.content, self._names))
 
     def tables(self) -> list[Table]:
         """Return the table in blocks of as many columns as LaTeX sets side by side."""
-        content, columns = self._displayed[0], self.content.columns
-        rows = range(len(columns if self.transposed else content.rows))
-        names = [label_of(content, row) for row in content.rows]
+        content, columns = self.content, self.content.columns
+        rows, own = range(len(columns if self.transposed else content.rows)), None
+        names = [label_of(content, row, self._names) for row in content.rows]
         datasets = [column.dataset for column in columns]
         if self.transposed:
             first = [i == 0 or datasets[i] != datasets[i - 1] for i in rows]
@@ -262,14 +266,15 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
                 for row, name in enumerate(names)
             ]
         else:
-            methods, others = ({r.method for r in content.rows}, {r.versus for r in content.rows})
-            what = "method" if len(others) == 1 else "versus" if len(methods) == 1 else "difference"
+            one, other = content.sides
+            alike = other or not content.rows[0].versus
+            what = "method" if alike else "versus" if one else "difference"
             heads = [Column(what, names.__getitem__)]
             numbers = [_column(c.heading, c.cells, c.dataset) for c in columns]
-        own = None if self.transposed else lambda row: content.rows[row].method in content.own
+            own = [row.method in content.own for row in content.rows].__getitem__
         caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points each
         lost = caption * 5.4 * (1 / _points(self.width) - 1 / PAGE)
-        whole = Table(title_of(content), (*heads, *numbers), rows, shaded=own)
+        whole = Table(title_of(content, self._names), (*heads, *numbers), rows, shaded=own)
         lines = MOST_LINES - max(0.0, lost)
         return in_parts(whole, len(heads), _points(self.width), lines, self.most)
 
@@ -283,30 +288,6 @@ def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Co
     text, strong, marks = of(cell_text, None), of(attrgetter("strong"), False), of(cell_marks, "")
     column = right(name, text, missing="–")
     return replace(column, group=group, strong=strong, marks=marks)
-
-
-def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent, str]:
-    """Leave out the prefix of the names of methods, if all with a slash have the same.
-
-    In a narrow table any prefix, else a long one. The note names it.
-    """
-    names = dict.fromkeys(name for row in content.rows for name in (row.method, row.versus) if name)
-    prefixes = {name.rpartition("/")[0] for name in names} - {""}
-    features = prefixes.pop() if len(prefixes) == 1 else ""
-    least = 1 if _points(width) <= NARROW else LONG + 1
-    short = {name: name.removeprefix(f"{features}/") for name in names}
-    if len(features) < least or len({*short.values()}) < len(names):
-        return content, ""
-    of_these = [short[name] for name in names if short[name] != name]
-    before = f" (before {listing(of_these)})" if len(of_these) < len(names) else ""
-    rows = (
-        replace(row, method=short[row.method], versus=short.get(row.versus, ""))
-        for row in content.rows
-    )
-    transductive = frozenset(short[name] for name in content.transductive)
-    own = frozenset(short.get(name, name) for name in content.own)
-    shortened = replace(content, rows=tuple(rows), transductive=transductive, own=own)
-    return shortened, f"Left out of names: {features}/{before}."
 
 
 def _lines(content: PaperContent) -> list[dict[str, Any]]:
@@ -326,11 +307,11 @@ def _lines(content: PaperContent) -> list[dict[str, Any]]:
             "not_told_apart": cell.not_significant,
             "pairs": None if row.versus else column.pairs,
             "verdict": cell.verdict,
-            "transductive": bool({row.method, row.versus} & content.transductive),
+            "transductive": bool({*row.names} & content.transductive),
             "stopped": cell.stopped,
             "first_tasks": cell.first_tasks,
             "unbound": cell.unbound,
-            "is_bound": not column.over and str(column.scored) in content.bounded,
+            "is_bound": not column.over and column.kind in column.of.units.bounded,
         }
         for column in content.columns
         for row, cell in zip(content.rows, column.cells, strict=True)

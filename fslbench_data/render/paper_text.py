@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from analysis_sql.interval_kinds import about_test_set
 from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import listing, many
-from benchmark_spec.protocol import EPISODES, TaskSetName, suite_of
+from benchmark_spec.protocol import EPISODES, suite_of
 from fslbench_data.render.interval_text import (
     AT_MOST,
     GROUPED,
@@ -23,6 +23,7 @@ from fslbench_data.render.interval_text import (
     new_runs_text,
     one_model_text,
     plus_minus,
+    runs_word,
     span,
 )
 from fslbench_data.scoring.own_release import OWN_TASKS
@@ -74,105 +75,114 @@ def cell_marks(cell: PaperCell) -> str:
     return "".join(mark for mark, there in marks.items() if there)
 
 
-def label_of(content: PaperContent, row: PaperRow) -> str:
-    """Return the label of a row: of differences, what they do not all have in common."""
-    first, second = (
-        f"{name} {TRANSDUCTIVE}" if name in content.transductive else name
-        for name in (row.method, row.versus)
-    )
-    if not row.versus:
-        return first
-    if len({row.versus for row in content.rows}) == 1:
-        return first
-    return second if len({row.method for row in content.rows}) == 1 else f"{first} − {second}"
+def label_of(content: PaperContent, row: PaperRow, names: Mapping[str, str]) -> str:
+    """Return what a row's methods are called: of differences, what they have not in common."""
+    marked = [
+        names[name] + f" {TRANSDUCTIVE}" * (name in content.transductive) for name in row.names
+    ]
+    one, other = content.sides
+    if one and not other:
+        return marked[-1]
+    return marked[0] if other else " − ".join(marked)
 
 
-def title_of(content: PaperContent) -> str:
+def title_of(content: PaperContent, names: Mapping[str, str]) -> str:
     """Return what the numbers are, at which level and of which kinds."""
-    families = listing(
-        [*dict.fromkeys(family_in(column.scored, column.kind) for column in content.columns)]
-    )
+    families = dict.fromkeys(family_in(column.scored, column.kind) for column in content.columns)
     level = f"{100 * content.signature.level:.8g} %"
-    width = f"{level} intervals for {_about(content)} ({families})"
-    first, *_ = content.rows
-    if not first.versus:
+    width = f"{level} intervals for {_about(content)} ({listing([*families])})"
+    if not content.rows[0].versus:
         return f"Accuracy: mean ± half-width of {width}, in percent"
-    methods, others = ({row.method for row in content.rows}, {row.versus for row in content.rows})
-    one = first.method if len(methods) == 1 else "each method"
-    other = first.versus if len(others) == 1 else "each method"
+    one, other = (names.get(name, "each method") for name in content.sides)
     sides = f"{one} minus {other}" if one != other else "two methods, the first minus the second"
     return f"Differences: {sides}, mean ± half-width of paired {width}, in points"
 
 
-def caption_of(content: PaperContent) -> tuple[str, ...]:
-    """Return the sentences below the title."""
-    cells = [cell for column in content.columns for cell in column.cells if cell is not None]
+def caption_of(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the sentences below the title; the last is the release."""
+    every = [cell for column in content.columns for cell in column.cells]
+    cells = [cell for cell in every if cell is not None]
     marks = {*"".join(map(cell_marks, cells)), *([TRANSDUCTIVE] if content.transductive else [])}
-    used = [NOTES[mark] for mark in NOTES if mark in marks]
-    signature = content.signature
-    over = [column.over for column in content.columns if column.over]
-    single = one_model_text(content.of_one_model, 4)
-    methods = {name for row in content.rows for name in (row.method, row.versus) if name}
-    queries = by_queries_text(content.by_queries, len(methods), 4)
-    if queries and len(content.by_queries) < len(methods):
-        queries += "; ± of others takes tasks as a whole"
-    near = any(  # where Student's interval covers too little
+    yield _tasks_text(content)
+    yield _strong_text(content, cells)
+    yield from (text for mark, text in NOTES.items() if mark in marks)
+    if over := [column.over for column in content.columns if column.over]:
+        yield _OVER.format(span(over))
+        if not content.rows[0].versus:
+            yield _UNTESTED
+    runs = [score.runs for score, of in content.scores if score.runs > 1 and of.kind != "closed"]
+    if runs:
+        yield f"{new_runs_text(runs, runs_word(score for score, _ in content.scores))}."
+    sets = content.sets
+    if grouped := dict.fromkeys(c.dataset for c in sets if c.of.units.groups):
+        yield f"{listing([*grouped], 4)}: {GROUPED}."
+    within = [
+        c for c in sets if c.of.units.superclasses and c.kind == c.of.kind_about("new classes")
+    ]
+    if within:
+        datasets = dict.fromkeys(column.dataset for column in within)
+        yield f"{listing([*datasets], 4)}: new classes are of the same superclasses."
+    if bounded := [c.scored for c in sets if c.kind in c.of.units.bounded]:
+        yield f"{AT_MOST} on {listing(bounded, 4)}."
+    if few := [c.scored for c in sets if c.kind == "open" and c.scored.n_tasks < FEW_TASKS]:
+        yield (
+            f"Fewer than {FEW_TASKS} tasks on {listing(few, 4)}: fslbench score --details has an "
+            "exact test."
+        )
+    if None in every:
+        yield "–: not answered."
+    if single := dict.fromkeys(score.method for score, _ in content.scores if score.of_one_model):
+        yield f"{capital(one_model_text([*single], 4))}."
+    yield from _queries_text(content)
+    if any(  # where Student's interval covers too little
         cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
         for cell in cells
-    )
-    missing = any(cell is None for column in content.columns for cell in column.cells)
-    return (
-        _tasks_text(content),
-        _strong_text(content, cells),
-        *used,
-        *([_OVER.format(span(over))] if over else []),
-        *([_UNTESTED] if over and not content.rows[0].versus else []),
-        *_of_data(content),
-        *(["–: not answered."] if missing else []),
-        *([f"{capital(single)}."] if single else []),
-        *([f"{capital(queries)}."] if queries else []),
-        *([f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."] if near else []),
-        f"FSLBench {signature.package_version}, {_release(content)}.",
-    )
+    ):
+        yield f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."
+    if short := {name: text for name, text in names.items() if text != name}:
+        name, text = next(iter(short.items()))
+        some = len(short) < len(names)
+        before = f" (before {listing([*short.values()])})" if some else ""
+        yield f"Left out of names: {name.removesuffix(text)}{before}."
+    yield f"FSLBench {content.signature.package_version}, {_release(content)}."
 
 
-def _of_data(content: PaperContent) -> Iterator[str]:
-    """Say what readers must know of runs, groups of images, superclasses, bounds and few tasks."""
-    if content.runs:
-        yield f"{new_runs_text(content.runs, 'training runs' if content.trained else 'runs')}."
-    if content.grouped:
-        yield f"{listing(content.grouped, 4)}: {GROUPED}."
-    if content.within:
-        yield f"{listing(content.within, 4)}: new classes are of the same superclasses."
-    if content.bounded:
-        yield f"{AT_MOST} on {listing(content.bounded, 4)}."
-    if content.few:
-        yield (
-            f"Fewer than {FEW_TASKS} tasks on {listing(content.few, 4)}: fslbench score --details "
-            "has an exact test."
-        )
+def _queries_text(content: PaperContent) -> Iterator[str]:
+    """Say of which methods intervals for new images use which queries were right.
+
+    On sets of all classes at once they do of all; nothing is said if there are only such.
+    """
+    there = [
+        (score.method, score.by_queries, suite_of(of.scored.name.suite).whole)
+        for score, of in content.scores
+        if of.kind == "images"
+    ]
+    if not any(used for _, used, _ in there):
+        return
+    whole = {method for method, used, all_do in there if not (used or all_do)}
+    names = dict.fromkeys(name for name, *_ in there if name not in whole)
+    number = len(content.methods)
+    others = "; ± of others takes tasks as a whole" if len(names) < number else ""
+    if names:
+        yield f"{capital(by_queries_text([*names], number, 4))}{others}."
 
 
 def _tasks_text(content: PaperContent) -> str:
     """Say which task sets these are, how many tasks most have, and which have another number."""
-    columns = [column for column in content.columns if not column.over]
-    sets = [column.scored for column in columns]
+    sets = [column.scored for column in content.sets]
     names = [*dict.fromkeys(scored.task_set for scored in sets)]
-    parsed = [TaskSetName.parse(name) for name in names]
-    ways = {name.protocol.way for name in parsed}
-    most_of = "up to " if any(name.suite == EPISODES.name for name in parsed) else ""
+    ways = {scored.protocol.way for scored in sets}
+    most_of = "up to " if any(scored.name.suite == EPISODES.name for scored in sets) else ""
     way = f"{most_of}{ways.pop()} ways; " if len(ways) == 1 else ""
     tasks = [scored.n_tasks for scored in sets]
     ((most, _),) = Counter(tasks).most_common(1)
     others = []
-    for column in columns:
+    for column in content.sets:
         if column.scored.n_tasks != most:
-            shots, shot, other = column.heading.partition("-shot")
-            where = f"{shots} shot{'' if shots == '1' else 's'}"  # ``digits, 5 shots``
-            where = where if shot and not other else column.heading
+            shots = column.heading.removesuffix("-shot")
+            where = many(int(shots), "shot") if shots.isdecimal() else column.heading
             others.append(f"{column.scored.n_tasks} on {column.scored.dataset}, {where}")
-    kind = "task" if not _is_whole(content) else "draw"
-    kind += "s" * (max(tasks) > 1)
+    kind = ("draw" if _is_whole(content) else "task") + "s" * (max(tasks) > 1)
     numbers = f"T = {most} {kind}" + (f" ({'; '.join(others)})" if others else "")
     if len(others) > MOST_NUMBERS:
         numbers = f"T = {span(tasks)} {kind}"
@@ -212,15 +222,14 @@ def _about(content: PaperContent) -> str:
         return "new tasks of the very same images"
     if content.about != "new images" or not _is_whole(content):
         return content.about
-    sets = [column.scored for column in content.columns if not column.over]
+    sets = [column.scored for column in content.sets]
     shots = max(scored.protocol.shot for scored in sets)
     return about_test_set(max(scored.n_tasks for scored in sets), shots)
 
 
 def _is_whole(content: PaperContent) -> bool:
     """Return whether all tasks have all classes, and are draws of the support."""
-    columns = [column for column in content.columns if not column.over]
-    return all(suite_of(column.scored.name.suite).whole for column in columns)
+    return all(suite_of(column.scored.name.suite).whole for column in content.sets)
 
 
 def _release(content: PaperContent) -> str:

@@ -325,9 +325,9 @@ def reported(
     for number, row in enumerate(rows, 1):
         try:
             row = {"result": row} if isinstance(row, str) else row
-            about = _about_tasks(row, given)
+            _check_columns(row)
             mean, half = _parsed(str(row["result"] or ""))
-            design, method = _design(about), str(row.get("method") or "")
+            design, method = _design(row, given), str(row.get("method") or "")
             error = half / {"ci": _normal(level), "se": 1.0, "sd": sqrt(design.tasks)}[spread]
             warning = _implausible(mean, error, design, spread)
             one = _shown(method, mean, error, design, level, warning)
@@ -337,11 +337,11 @@ def reported(
                     f"{method} has two results on {design.task_set}, the first in row {first}",
                     fix="leave one out, or name the methods differently",
                 )
-        except FSLBenchError as error:
+        except FSLBenchError as refused:
             at = f"{where}, row {number}" if where else f"row {number}" if number > 1 else ""
             raise ResultsError(
-                error.what, where=at, expected=error.expected, fix=error.fix
-            ) from error
+                refused.what, where=at, expected=refused.expected, fix=refused.fix
+            ) from refused
         made.append((one, design.question))
     if not made:
         raise ResultsError("there are no results", where=where)
@@ -372,16 +372,14 @@ def _of_accuracies(
     """
     percent = {where: _in_percent(values, where) for where, values in named.items()}
     sizes = {f"{values.size} tasks in {where}": values.size for where, values in percent.items()}
-    if given["tasks"] is not None:
-        sizes[f"{given['tasks']} by --tasks"] = given["tasks"]
     tasks, *others = dict.fromkeys(sizes.values())
     if others:
         raise ResultsError(
             f"there are accuracies of {listing([*sizes])}",
             expected="accuracies of the same tasks, in the same order",
         )
-    known = any(given[name] is not None for name in OF_TASKS if name != "tasks")
-    design = _design({**given, "tasks": tasks}) if known else None
+    known = any(value is not None for value in given.values())
+    design = _design({"tasks": tasks}, given) if known else None
     stems = [Path(w).stem if w.endswith((".npy", ".txt", ".csv")) else w for w in named]
     names = stems if len({*stems}) == len(stems) else [*named]
     results = []
@@ -486,8 +484,7 @@ def _parsed(text: str) -> tuple[float, float]:
     return mean, half
 
 
-def _about_tasks(row: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what describes the tasks of a row: what it has itself, and the options."""
+def _check_columns(row: Mapping[str, Any]) -> None:
     if "result" not in row:
         raise ResultsError(
             f"there is no column 'result' among {listing([*map(quoted, row)], 12)}",
@@ -496,14 +493,6 @@ def _about_tasks(row: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, 
         )
     if unknown := [name for name in row if name not in COLUMNS]:
         raise UnknownNameError("column", unknown[0], COLUMNS, fix="rename or drop it")
-    own = {name: row[name] for name in given if row.get(name) not in (None, "")}
-    for name, value in own.items():
-        if given[name] is not None and _same(value) != _same(given[name]):
-            raise ResultsError(
-                f"{name} is {value} in the column and {given[name]} as an option",
-                fix=f"leave out --{name} (in Python {name}=) or the column",
-            )
-    return {**given, **own}
 
 
 def _same(value: object) -> str:
@@ -537,16 +526,26 @@ def _shown(
     return Printed(method, mean, design, width, warning=warning, n_tasks=n_tasks, **widths)
 
 
-def _design(values: Mapping[str, Any]) -> Design:
+def _design(own: Mapping[str, Any], given: Mapping[str, Any]) -> Design:
+    """Return the tasks that a row describes, or else the options; what both say must agree."""
+    values = dict(given)
+    for name in OF_TASKS:
+        if (value := own.get(name)) in (None, ""):
+            continue
+        if given[name] is not None and _same(value) != _same(given[name]):
+            raise ResultsError(
+                f"{name} is {value}, and {given[name]} as an option",
+                fix=f"leave out --{name} (in Python {name}=) or the column",
+            )
+        values[name] = value
     dataset = str(values["dataset"] or "")
     if dataset and None in (values["classes"], values["images"]):
         split = split_of(dataset)
-        if split is not None:
-            known = {name: value for name, value in values.items() if value is not None}
-            values = {**values, "classes": split.classes, "images": split.images, **known}
-        elif values["classes"] is None:
+        if split is None and values["classes"] is None:
             fix, more = "or give --classes and --images", load_release().datasets
             raise unknown_split(dataset, fix, more)
+        for name in ("classes", "images") if split else ():
+            values[name] = getattr(split, name) if values[name] is None else values[name]
     if missing := [name for name in OF_TASKS[1:] if values[name] is None]:
         what = f"it is not known how many {listing(missing)} there are"
         options = ", ".join(f"--{name}" for name in missing)

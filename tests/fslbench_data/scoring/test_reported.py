@@ -105,7 +105,7 @@ def test_standard_errors_and_deviations():
         ([0.5, float("nan")], {"tasks": None}, "1 accuracies are not numbers from 0 to 1"),
         ([50.0, 101.0], {"tasks": None}, "1 accuracies are not numbers from 0 to 100"),
         ([0.5, 0.7], {"tasks": None, "ways": None}, "not known how many ways"),
-        ([0.5, 0.7], {"tasks": 3}, "2 tasks in accuracies, 3 by --tasks"),
+        ([0.5, 0.7], {"tasks": 3}, "tasks is 2, and 3 as an option"),
     ],
 )
 def test_what_cannot_be_is_refused(text, changed, what):
@@ -154,7 +154,7 @@ def test_an_option_beside_a_column_says_the_same():
     (one,) = fb.reported([row], dataset="mini-imagenet", tasks=1000).results
     assert str(one.design).startswith("1,000 tasks")
     for rows, option, said in (
-        ([row], {"shots": 1}, "shots is 5 in the column and 1 as an option"),
+        ([row], {"shots": 1}, "shots is 5, and 1 as an option"),
         ([{**row, "shot": 5}], {}, "unknown column 'shot'"),
     ):
         with pytest.raises(FSLBenchError, match=said):
