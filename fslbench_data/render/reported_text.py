@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING
 
 from benchmark_spec.errors import many
-from fslbench_data.render.console import print_table
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.reported import OF_TASKS, Difference, Printed, Reported
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 MOST_PAIRS = 20
 """Differences in the table, at most; more are counted."""
@@ -39,17 +34,13 @@ def tables(found: Reported) -> list[Table]:
     return [_results(found), *([_differences(found)] if found.differences else [])]
 
 
-def print_found(found: Reported, console: Console) -> None:
-    """Print a result on four lines, or the table of several, and what of it is significant."""
+def shown(found: Reported) -> list[Table]:
+    """Return, for the terminal, a result on four lines, or the tables of several."""
     one, *others = found.results
     if others:
-        for number, table in enumerate(tables(found)):
-            if number:
-                console.print()
-            print_table(table, console, whole=True)
-        return
+        return tables(found)
     level, about = f"{100 * found.level:g} %", one.design or f"{one.n_tasks:,} tasks"
-    console.print(f"{_accuracy(one)} ({level}): {about}\n")
+    title = f"{_accuracy(one)} ({level}): {about}\n"
     usual = "the usual one" if one.n_tasks is not None else _PRINTED_AS[found.spread]
     rows = [("other tasks of the same images", f"± {one.tasks:.2f}", usual)]
     for new, most, typical in (
@@ -63,7 +54,7 @@ def print_found(found: Reported, console: Console) -> None:
             rows.append((new, none, ""))
     names = enumerate(("interval for", level, ""))
     columns = tuple(Column(name, itemgetter(at)) for at, name in names)
-    print_table(Table("", columns, rows, _notes(one)), console)
+    return [Table(title, columns, rows, _notes(one))]
 
 
 _PRINTED_AS = {

@@ -98,11 +98,6 @@ class PaperContent(Struct, frozen=True, dict=True):
         return [*dict.fromkeys(name for row in self.rows for name in row.names)]
 
     @cached_property
-    def own(self) -> set[str]:
-        """Methods of the results, in a block before the reference methods."""
-        return {name for column in self.sets for name in own_methods(column.of)}
-
-    @cached_property
     def scores(self) -> list[tuple[Score, PaperColumn]]:
         """The scores of the rows' methods, and the columns that they are in."""
         return [(s, c) for c in self.sets for s in c.of.scores if s.method in self.methods]
