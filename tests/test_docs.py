@@ -392,7 +392,7 @@ def test_how_many_differences_survive_in_a_printed_table(root):
     pairs = reported(table, ways=5, queries=15, tasks=3000).differences
     assert len(pairs) == 270
     tasks, images, classes = (
-        sum(getattr(p, kind) for p in pairs) for kind in ("tasks", "images", "classes")
+        sum(p.significant[kind] for p in pairs) for kind in ("tasks", "images", "classes")
     )
     said = f"{tasks} are significant for other tasks, {images} for new images, and {classes} for"
     assert f"{said} new classes" in " ".join(REPORTED.split())

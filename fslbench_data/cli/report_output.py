@@ -117,7 +117,7 @@ def write_reported(found: Reported, form: str, path: Path | None) -> None:
         path,
         csv=lambda: csv_text(reported_text.values(found)),
         json=lambda: json_text(found.to_dict()),
-        table=lambda console: reported_text.print_found(found, console),
+        table=lambda console: _print(reported_text.shown(found), console),
         paper=lambda: (reported_text.tables(found), "", ()),
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, Literal
@@ -12,10 +13,29 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from benchmark_spec.errors import FSLBenchWarning, SpecError, listing
-from benchmark_spec.protocol import About
+from analysis_sql.interval_kinds import about_test_set
+from analysis_sql.intervals.bounds import ABOVE
+from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
+from benchmark_spec.errors import FSLBenchWarning, SpecError, listing, many
+from benchmark_spec.protocol import EPISODES, About, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render import table as plain
+from fslbench_data.render.interval_text import (
+    AT_MOST,
+    GROUPED,
+    MARKS,
+    STOPPED,
+    TRANSDUCTIVE,
+    TRANSDUCTIVE_NOTE,
+    by_queries_text,
+    capital,
+    family_in,
+    new_runs_text,
+    one_model_text,
+    plus_minus,
+    runs_word,
+    span,
+)
 from fslbench_data.render.latex import (
     MOST_LINES,
     PAGE,
@@ -25,22 +45,16 @@ from fslbench_data.render.latex import (
     latex,
     table_width,
 )
-from fslbench_data.render.paper_text import (
-    NOT_SIGNIFICANT,
-    caption_of,
-    cell_marks,
-    cell_text,
-    cite_text,
-    label_of,
-    title_of,
-)
 from fslbench_data.render.summary_text import LONG
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import html
-from fslbench_data.scoring.paper import PaperCell, PaperContent, TableRequest, paper_content
+from fslbench_data.scoring.own_release import OWN_TASKS
+from fslbench_data.scoring.paper import PaperCell, PaperContent, PaperRow, paper_content
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import report_on
 from fslbench_data.scoring.selection import Names, Selection, Sources, select
+from fslbench_data.scoring.summary import Mark
+from fslbench_data.scoring.task_set_report import own_methods
 from fslbench_data.submission.frames import AsFrame
 from fslbench_data.tasks import names_of
 
@@ -52,6 +66,23 @@ POINTS: dict[str, float] = {"column": 229.5, "page": PAGE}
 
 NARROW = 300
 """Points up to which a width is that of a column, and not of the page."""
+
+NOT_SIGNIFICANT = MARKS[Mark.NOT_SIGNIFICANT]
+FIRST_TASKS, UNBOUND, CONSTANT = "§", "¶", "‖"
+
+MOST_NUMBERS = 3
+"""Numbers of tasks in the notes besides the usual one, at most."""
+
+NOTES: dict[str, str] = {
+    TRANSDUCTIVE: TRANSDUCTIVE_NOTE,
+    STOPPED: f"{STOPPED} run under a rule to stop when conclusive: ordinary intervals do not hold, "
+    "and it is not among the pairs.",
+    FIRST_TASKS: f"{FIRST_TASKS} only the first tasks are answered: no verdict, and not among the "
+    "pairs.",
+    CONSTANT: f"{CONSTANT} the same on every task, so that there is no half-width.",
+    UNBOUND: f"{UNBOUND} unbound: these results do not say which tasks they were made on.",
+}
+"""What the marks mean, in the order in which captions have them."""
 
 
 def table(
@@ -110,18 +141,6 @@ def table(
     FSLBenchError
         A kind of it for everything that can be wrong with the arguments or the results.
     """
-    _check(width, label)
-    if columns is not None and columns < 1:
-        raise SpecError(f"{columns} columns hold nothing", expected="at least 1")
-    request = TableRequest(
-        about=kind,
-        methods=names_of(methods),
-        against=names_of(against),
-        suites=names_of(suites),
-        every=bool(task_sets or suites),
-        all_references=all_references,
-        means=means,
-    )
     if isinstance(results, Report):
         if datasets or task_sets or release is not None or allow_unbound or level != 0.95:
             raise SpecError(
@@ -134,13 +153,17 @@ def table(
         )
         opened = load_release() if release is None else release
         results = report_on(select(results, opened, selection))
-    return PaperTable(paper_content(results, request), transpose, columns, width, label)
-
-
-def _check(width: Width, label: str) -> None:
-    if not 100 <= _points(width) <= 1000:
-        raise SpecError(f"no width {width!r}", expected="column, page, or points from 100 to 1000")
-    check_label(label)
+    content = paper_content(
+        results,
+        kind,
+        methods=names_of(methods),
+        against=names_of(against),
+        suites=names_of(suites),
+        every=bool(task_sets or suites),
+        all_references=all_references,
+        means=means,
+    )
+    return PaperTable(content, transpose, columns, width, label)
 
 
 def _points(width: Width) -> float:
@@ -171,7 +194,12 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     label: str = ""
 
     def __post_init__(self) -> None:
-        _check(self.width, self.label)
+        if not 100 <= _points(self.width) <= 1000:
+            expected = "column, page, or points from 100 to 1000"
+            raise SpecError(f"no width {self.width!r}", expected=expected)
+        check_label(self.label)
+        if self.most is not None and self.most < 1:
+            raise SpecError(f"{self.most} columns hold nothing", expected="at least 1")
 
     def markdown(self) -> str:
         """Write it as Markdown."""
@@ -184,26 +212,19 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
         Warns if it is wider than it is to be.
         """
         first, *more = self.tables()
-        wide = table_width([first, *more])
-        room = _points(self.width)
+        wide, room = table_width([first, *more]), _points(self.width)
         narrow = room <= NARROW
         if wide > room:
             turned = "leave --transpose out" if self.transposed else "--transpose"
-            ways = [*(["--width page"] if narrow else []), turned]
-            what = "column" if narrow else "page"
-            message = (
-                f"the table is about {wide:.0f} points wide, a {what} has "
-                f"{room:.0f}\n  fix: {', '.join(ways)}, fewer --columns, or "
-                "shorter names of methods"
-            )
+            what, way = ("column", f"--width page, {turned}") if narrow else ("page", turned)
+            message = f"the table is about {wide:.0f} points wide, a {what} has {room:.0f}\n  fix: "
+            message += f"{way}, fewer --columns, or shorter names of methods"
             warnings.warn(FSLBenchWarning(message), stacklevel=2)
         mark, sign = f"{NOT_SIGNIFICANT}:", f"{SIMILAR}:"
         notes = tuple(note.replace(mark, sign) for note in self._caption)
-        tables = [replace(first, notes=notes), *more]
-        cite = cite_text(self.content, tex=True)
-        return latex(
-            tables, str(self.content.signature), (cite,), page=not narrow, label=self.label
-        )
+        tables, cite = [replace(first, notes=notes), *more], _cite_text(self.content, tex=True)
+        signature = str(self.content.signature)
+        return latex(tables, signature, (cite,), page=not narrow, label=self.label)
 
     def html(self) -> str:
         """Write it as elements of HTML that need no style sheet."""
@@ -211,9 +232,9 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
 
     def csv(self) -> str:
         """Write a line a cell, numbers unrounded, in percentage points."""
-        first, *more = _lines(self.content)
-        rows = (line.values() for line in (first, *more))
-        return plain.csv_of_rows(first, rows, str(self.content.signature))
+        lines = _lines(self.content)
+        rows = map(dict.values, lines)
+        return plain.csv_of_rows(lines[0], rows, str(self.content.signature))
 
     def to_arrow(self) -> pa.Table:
         """Return the content of :meth:`csv` as a table."""
@@ -232,24 +253,31 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """The notes below it: what its marks mean, and a sentence to cite."""
-        return (*self._caption, cite_text(self.content))
+        return (*self._caption, _cite_text(self.content))
 
     @cached_property
-    def _displayed(self) -> tuple[PaperContent, str]:
-        """The content with shortened names, and a note on what is left out of them."""
-        return _with_short_names(self.content, self.width)
+    def _names(self) -> dict[str, str]:
+        """What methods are called: without the prefix that all with a slash have in common.
 
-    @property
+        In a narrow table any prefix is left out, else a long one.
+        """
+        names = self.content.methods
+        prefixes = {name.rpartition("/")[0] for name in names} - {""}
+        features = prefixes.pop() if len(prefixes) == 1 else ""
+        least = 1 if _points(self.width) <= NARROW else LONG + 1
+        short = {name: name.removeprefix(f"{features}/") for name in names}
+        alike = len({*short.values()}) < len(names)
+        return {name: name for name in names} if alike or len(features) < least else short
+
+    @cached_property
     def _caption(self) -> tuple[str, ...]:
-        content, left_out = self._displayed
-        *notes, release = caption_of(content)
-        return (*notes, *([left_out] if left_out else []), release)
+        return tuple(_sentences(self.content, self._names))
 
     def tables(self) -> list[Table]:
         """Return the table in blocks of as many columns as LaTeX sets side by side."""
-        content, columns = self._displayed[0], self.content.columns
-        rows = range(len(columns if self.transposed else content.rows))
-        names = [label_of(content, row) for row in content.rows]
+        content, columns = self.content, self.content.columns
+        rows, own = range(len(columns if self.transposed else content.rows)), None
+        names = [_label(content, row, self._names) for row in content.rows]
         datasets = [column.dataset for column in columns]
         if self.transposed:
             first = [i == 0 or datasets[i] != datasets[i - 1] for i in rows]
@@ -262,14 +290,16 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
                 for row, name in enumerate(names)
             ]
         else:
-            methods, others = ({r.method for r in content.rows}, {r.versus for r in content.rows})
-            what = "method" if len(others) == 1 else "versus" if len(methods) == 1 else "difference"
+            one, other = content.sides
+            alike = other or not content.rows[0].versus
+            what = "method" if alike else "versus" if one else "difference"
             heads = [Column(what, names.__getitem__)]
             numbers = [_column(c.heading, c.cells, c.dataset) for c in columns]
-        own = None if self.transposed else lambda row: content.rows[row].method in content.own
+            of_results = {name for column in content.sets for name in own_methods(column.of)}
+            own = [row.method in of_results for row in content.rows].__getitem__
         caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points each
         lost = caption * 5.4 * (1 / _points(self.width) - 1 / PAGE)
-        whole = Table(title_of(content), (*heads, *numbers), rows, shaded=own)
+        whole = Table(_title(content, self._names), (*heads, *numbers), rows, shaded=own)
         lines = MOST_LINES - max(0.0, lost)
         return in_parts(whole, len(heads), _points(self.width), lines, self.most)
 
@@ -280,33 +310,9 @@ def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Co
     def of(what: Callable[[PaperCell], Any], missing: Any) -> Callable[[int], Any]:
         return lambda row: missing if (cell := cells[row]) is None else what(cell)
 
-    text, strong, marks = of(cell_text, None), of(attrgetter("strong"), False), of(cell_marks, "")
+    text, strong, marks = of(_cell_text, None), of(attrgetter("strong"), False), of(_cell_marks, "")
     column = right(name, text, missing="–")
     return replace(column, group=group, strong=strong, marks=marks)
-
-
-def _with_short_names(content: PaperContent, width: Width) -> tuple[PaperContent, str]:
-    """Leave out the prefix of the names of methods, if all with a slash have the same.
-
-    In a narrow table any prefix, else a long one. The note names it.
-    """
-    names = dict.fromkeys(name for row in content.rows for name in (row.method, row.versus) if name)
-    prefixes = {name.rpartition("/")[0] for name in names} - {""}
-    features = prefixes.pop() if len(prefixes) == 1 else ""
-    least = 1 if _points(width) <= NARROW else LONG + 1
-    short = {name: name.removeprefix(f"{features}/") for name in names}
-    if len(features) < least or len({*short.values()}) < len(names):
-        return content, ""
-    of_these = [short[name] for name in names if short[name] != name]
-    before = f" (before {listing(of_these)})" if len(of_these) < len(names) else ""
-    rows = (
-        replace(row, method=short[row.method], versus=short.get(row.versus, ""))
-        for row in content.rows
-    )
-    transductive = frozenset(short[name] for name in content.transductive)
-    own = frozenset(short.get(name, name) for name in content.own)
-    shortened = replace(content, rows=tuple(rows), transductive=transductive, own=own)
-    return shortened, f"Left out of names: {features}/{before}."
 
 
 def _lines(content: PaperContent) -> list[dict[str, Any]]:
@@ -326,13 +332,203 @@ def _lines(content: PaperContent) -> list[dict[str, Any]]:
             "not_told_apart": cell.not_significant,
             "pairs": None if row.versus else column.pairs,
             "verdict": cell.verdict,
-            "transductive": bool({row.method, row.versus} & content.transductive),
+            "transductive": bool({*row.names} & content.transductive),
             "stopped": cell.stopped,
             "first_tasks": cell.first_tasks,
             "unbound": cell.unbound,
-            "is_bound": not column.over and str(column.scored) in content.bounded,
+            "is_bound": not column.over and column.kind in column.of.units.bounded,
         }
         for column in content.columns
         for row, cell in zip(content.rows, column.cells, strict=True)
         if cell is not None
     ]
+
+
+def _cell_text(cell: PaperCell) -> str:
+    """Return the mean and half-width, or what marks explain instead."""
+    if cell.verdict == "=":
+        return "identical"
+    signed = cell.verdict is not None
+    if cell.stopped or (cell.interval.constant and not cell.interval.halfwidth):
+        return f"{cell.interval.mean:{'+' if signed else ''}z.2f}"
+    return plus_minus(cell.interval, signed=signed)
+
+
+def _cell_marks(cell: PaperCell) -> str:
+    """Return the marks of a cell."""
+    found = cell.interval
+    constant = found.constant and not (found.halfwidth or cell.stopped) and cell.verdict != "="
+    marks = {
+        NOT_SIGNIFICANT: cell.not_significant,
+        CONSTANT: constant,
+        STOPPED: cell.stopped,
+        FIRST_TASKS: cell.first_tasks and not cell.stopped,
+        UNBOUND: cell.unbound,
+    }
+    return "".join(mark for mark, there in marks.items() if there)
+
+
+def _label(content: PaperContent, row: PaperRow, names: Mapping[str, str]) -> str:
+    """Return what a row's methods are called: of differences, what they have not in common."""
+    marked = [
+        names[name] + f" {TRANSDUCTIVE}" * (name in content.transductive) for name in row.names
+    ]
+    one, other = content.sides
+    if one and not other:
+        return marked[-1]
+    return marked[0] if other else " − ".join(marked)
+
+
+def _title(content: PaperContent, names: Mapping[str, str]) -> str:
+    """Return what the numbers are, at which level and of which kinds."""
+    families = dict.fromkeys(family_in(column.scored, column.kind) for column in content.columns)
+    level = f"{100 * content.signature.level:.8g} %"
+    width = f"{level} intervals for {_about(content)} ({listing([*families])})"
+    if not content.rows[0].versus:
+        return f"Accuracy: mean ± half-width of {width}, in percent"
+    one, other = (names.get(name, "each method") for name in content.sides)
+    sides = f"{one} minus {other}" if one != other else "two methods, the first minus the second"
+    return f"Differences: {sides}, mean ± half-width of paired {width}, in points"
+
+
+def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]:
+    """Yield the sentences below the title; the last is the release."""
+    every = [cell for column in content.columns for cell in column.cells]
+    cells = [cell for cell in every if cell is not None]
+    marks = {*"".join(map(_cell_marks, cells)), *([TRANSDUCTIVE] if content.transductive else [])}
+    yield _tasks_text(content)
+    yield _strong_text(content, cells)
+    yield from (text for mark, text in NOTES.items() if mark in marks)
+    if over := [column.over for column in content.columns if column.over]:
+        yield f"mean: over {span(over)} data sets, each counting alike; ± for these data sets."
+        if not content.rows[0].versus:
+            how = "fslbench score --means has their differences"
+            yield f"Means are not tested against each other: {how}."
+    runs = [score.runs for score, of in content.scores if score.runs > 1 and of.kind != "closed"]
+    if runs:
+        yield f"{new_runs_text(runs, runs_word(score for score, _ in content.scores))}."
+    sets = content.sets
+    if grouped := dict.fromkeys(c.dataset for c in sets if c.of.units.groups):
+        yield f"{listing([*grouped], 4)}: {GROUPED}."
+    within = [
+        c for c in sets if c.of.units.superclasses and c.kind == c.of.kind_about("new classes")
+    ]
+    if within:
+        datasets = dict.fromkeys(column.dataset for column in within)
+        yield f"{listing([*datasets], 4)}: new classes are of the same superclasses."
+    if bounded := [c.scored for c in sets if c.kind in c.of.units.bounded]:
+        yield f"{AT_MOST} on {listing(bounded, 4)}."
+    if few := [c.scored for c in sets if c.kind == "open" and c.scored.n_tasks < FEW_TASKS]:
+        yield (
+            f"Fewer than {FEW_TASKS} tasks on {listing(few, 4)}: fslbench score --details has an "
+            "exact test."
+        )
+    if None in every:
+        yield "–: not answered."
+    if single := dict.fromkeys(score.method for score, _ in content.scores if score.of_one_model):
+        yield f"{capital(one_model_text([*single], 4))}."
+    yield from _queries_text(content)
+    if any(  # where Student's interval covers too little
+        cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
+        for cell in cells
+    ):
+        yield f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."
+    if short := {name: text for name, text in names.items() if text != name}:
+        name, text = next(iter(short.items()))
+        some = len(short) < len(names)
+        before = f" (before {listing([*short.values()])})" if some else ""
+        yield f"Left out of names: {name.removesuffix(text)}{before}."
+    yield f"FSLBench {content.signature.package_version}, {_release(content)}."
+
+
+def _queries_text(content: PaperContent) -> Iterator[str]:
+    """Say of which methods intervals for new images use which queries were right.
+
+    On sets of all classes at once they do of all; nothing is said if there are only such.
+    """
+    there = [
+        (score.method, score.by_queries, suite_of(of.scored.name.suite).whole)
+        for score, of in content.scores
+        if of.kind == "images"
+    ]
+    if not any(used for _, used, _ in there):
+        return
+    whole = {method for method, used, all_do in there if not (used or all_do)}
+    names = dict.fromkeys(name for name, *_ in there if name not in whole)
+    number = len(content.methods)
+    others = "; ± of others takes tasks as a whole" if len(names) < number else ""
+    if names:
+        yield f"{capital(by_queries_text([*names], number, 4))}{others}."
+
+
+def _tasks_text(content: PaperContent) -> str:
+    """Say which task sets these are, how many tasks most have, and which have another number."""
+    sets = [column.scored for column in content.sets]
+    names = [*dict.fromkeys(scored.task_set for scored in sets)]
+    ways = {scored.protocol.way for scored in sets}
+    most_of = "up to " if any(scored.name.suite == EPISODES.name for scored in sets) else ""
+    way = f"{most_of}{ways.pop()} ways; " if len(ways) == 1 else ""
+    tasks = [scored.n_tasks for scored in sets]
+    ((most, _),) = Counter(tasks).most_common(1)
+    others = []
+    for column in content.sets:
+        if column.scored.n_tasks != most:
+            shots = column.heading.removesuffix("-shot")
+            where = many(int(shots), "shot") if shots.isdecimal() else column.heading
+            others.append(f"{column.scored.n_tasks} on {column.scored.dataset}, {where}")
+    kind = ("draw" if _is_whole(content) else "task") + "s" * (max(tasks) > 1)
+    numbers = f"T = {most} {kind}" + (f" ({'; '.join(others)})" if others else "")
+    if len(others) > MOST_NUMBERS:
+        numbers = f"T = {span(tasks)} {kind}"
+    return f"Task set{'s' if len(names) > 1 else ''} {listing(names)}; {way}{numbers}."
+
+
+def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
+    if content.rows[0].versus:
+        return (
+            "Bold: significant (0 lies outside the interval of the difference); not corrected for "
+            f"{many(len(cells), 'comparison')}."
+        )
+    pairs = [column.pairs for column in content.columns if column.pairs]
+    if not pairs:
+        return "Nothing is compared here."
+    holm = "" if max(pairs) == 1 else f"; Holm, {span(pairs)} pairs a task set"
+    return (
+        f"Bold: the highest mean on a task set. {NOT_SIGNIFICANT}: no significant difference from "
+        f"it for {_about(content)} (paired by {'draw and image' if _is_whole(content) else 'task'}"
+        f"{holm}); no mark: significantly lower."
+    )
+
+
+def _cite_text(content: PaperContent, *, tex: bool = False) -> str:
+    """Return a sentence for the paper's text, and where its BibTeX is."""
+    cite = r"~\cite{{{}}}".format if tex else " [{}]".format
+    package, paper = f"FSLBench{cite('fslbench')}", f"Lafargue et al.{cite('lafargue2024oops')}"
+    used = f"Intervals are those of {package}"
+    if content.signature.release != OWN_TASKS:
+        used = f"The tasks are those of {package}, {_release(content)}; methods are compared "
+        used += "task by task"
+    return f"To cite: {used}, after {paper}. BibTeX: fslbench cite FILE"
+
+
+def _about(content: PaperContent) -> str:
+    if content.about == "closed":
+        return "new tasks of the very same images"
+    if content.about != "new images" or not _is_whole(content):
+        return content.about
+    sets = [column.scored for column in content.sets]
+    shots = max(scored.protocol.shot for scored in sets)
+    return about_test_set(max(scored.n_tasks for scored in sets), shots)
+
+
+def _is_whole(content: PaperContent) -> bool:
+    """Return whether all tasks have all classes, and are draws of the support."""
+    return all(suite_of(column.scored.name.suite).whole for column in content.sets)
+
+
+def _release(content: PaperContent) -> str:
+    if content.signature.release == OWN_TASKS:
+        digests = [*dict.fromkeys(each.fingerprint[:12] for each in content.signature.sets)]
+        return f"own tasks ({'digests' if len(digests) > 1 else 'digest'} {listing(digests, 4)})"
+    name, _, version = content.signature.release.partition("@")
+    return f"release {name} {version} (digest {content.signature.release_digest[:12]})"

@@ -8,18 +8,17 @@ sizes of the data set (:class:`Design`); where it lies below typically was measu
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import combinations
-from math import hypot, isfinite, log, sqrt
+from math import hypot, inf, isfinite, log, sqrt
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal, cast
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
@@ -29,7 +28,6 @@ from benchmark_spec.errors import (
     AccuracyError,
     FSLBenchError,
     ResultsError,
-    SchemaError,
     UnknownNameError,
     listing,
     many,
@@ -37,16 +35,24 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.submission.columns import column_remedy
-from fslbench_data.submission.reading import is_accuracies, read_accuracies
+from fslbench_data.submission.frames import check_once
+from fslbench_data.submission.reading import (
+    is_accuracies,
+    read_accuracies,
+    read_csv_texts,
+    readable,
+)
 
 Spread = Literal["ci", "se", "sd"]
 """What ± is: a confidence interval, a standard error or a standard deviation."""
 
 LEVEL = 0.95
-MOST_BYTES = 2**24
 OF_TASKS = ("dataset", "classes", "images", "ways", "shots", "queries", "tasks")
 """Columns, options and parameters that describe the tasks of a result."""
 COLUMNS = ("result", "method", *OF_TASKS)
+KINDS = ("tasks", "images", "classes")
+"""What intervals are for: other tasks of the same images, new images, new classes."""
+
 SHARES = {
     (1, 1): (0.10, 0.12),
     (1, 5): (0.13, 0.30),
@@ -117,32 +123,50 @@ class Design(Struct, frozen=True):
         return f"{self.dataset}, {of}" if self.dataset else of
 
     @property
+    def task_set(self) -> str:
+        """The data set, ways and shots, as people name them."""
+        return f"{self.dataset} {self.ways}-way {self.shots}-shot".strip()
+
+    @property
+    def question(self) -> tuple[object, ...]:
+        """What results that are compared have in common."""
+        return plain(self.dataset), self.classes, self.images, self.ways, self.shots
+
+    @property
     def image_factor(self) -> float:
         """How many times wider an interval for new images is, at most.
 
         By Hoeffding's bound with the share K m/(C N) (:mod:`analysis_sql.intervals.bounds`).
         """
         each = self.shots + self.queries
-        return self._factor(self.ways * each / (self.classes * self.images))
+        return sqrt(variance_factor(self.tasks, self.ways * each / (self.classes * self.images)))
 
     @property
     def class_factor(self) -> float:
         """The same for new classes, with K/C; infinite where every task has all classes."""
-        return max(self.image_factor, self._factor(self.ways / self.classes))
+        return sqrt(variance_factor(self.tasks, self.ways / self.classes))
 
-    def _factor(self, share: float) -> float:
-        return sqrt(variance_factor(self.tasks, share))
+    def widths(self, width: float, error: float, level: float) -> dict[str, Any]:
+        """Return half-widths for new images and new classes, at most and typically.
 
-    def typical(self, factor: float, of: int) -> float:
-        """Return how many times wider an interval for new images (0) or classes (1) typically is.
-
-        With the share of :data:`SHARES` whose shots and queries are nearest.
+        Bounds follow from the standard error over tasks, with Student's quantile of T - 1 degrees
+        of freedom, for new classes of C - 1 where that is larger.  What is typical follows from the
+        half-width for other tasks, with the share of :data:`SHARES` whose shots and queries are
+        nearest.
         """
         near = min(
             SHARES,
             key=lambda known: abs(log(known[0] / self.shots)) + abs(log(known[1] / self.queries)),
         )
-        return sqrt(1 + SHARES[near][of] * (factor**2 - 1))
+        found = {}
+        for kind, factor, number, share in (
+            ("images", self.image_factor, self.tasks, SHARES[near][0]),
+            ("classes", self.class_factor, min(self.tasks, self.classes), SHARES[near][1]),
+        ):
+            if isfinite(factor):
+                found[kind] = error * float(stdtrit(number - 1, (1 + level) / 2)) * factor
+                found[f"typical_{kind}"] = width * sqrt(1 + share * (factor**2 - 1))
+        return found
 
 
 class Printed(Struct, frozen=True):
@@ -166,10 +190,10 @@ class Printed(Struct, frozen=True):
     mean: float
     design: Design | None
     tasks: float
-    images: float | None
-    typical_images: float | None
-    classes: float | None
-    typical_classes: float | None
+    images: float | None = None
+    typical_images: float | None = None
+    classes: float | None = None
+    typical_classes: float | None = None
     warning: str = ""
     n_tasks: int | None = None
 
@@ -177,67 +201,49 @@ class Printed(Struct, frozen=True):
 class Difference(Struct, frozen=True):
     """Two results on the same data set, ways and shots: for what they differ significantly.
 
-    For other tasks if the difference exceeds √(h₁² + h₂²); for new images and new classes if it
-    exceeds h₁ + h₂, since both may rest on the same images and classes.  Where accuracies of the
-    same tasks are known, if it exceeds its own half-widths, `paired`.
+    Attributes
+    ----------
+    difference
+        Points that the first is above the second, which is not the higher one.
+    significant
+        By kind.  For other tasks whether the difference exceeds √(h₁² + h₂²); for new images and
+        new classes h₁ + h₂, since both may rest on the same images and classes.  Where accuracies
+        of the same tasks are known, whether it exceeds its own half-widths.
+    halfwidths
+        These by kind; else None.
     """
 
     first: Printed
     second: Printed
-    paired: Printed | None = None
+    difference: float
+    significant: dict[str, bool]
+    halfwidths: dict[str, float | None] | None = None
 
-    @property
-    def design(self) -> Design | None:
-        """What the tasks of both were drawn from; numbers of queries and tasks are the first's."""
-        return self.first.design
-
-    @property
-    def difference(self) -> float:
-        """Points that the first is above the second."""
-        return self.first.mean - self.second.mean
-
-    @property
-    def tasks(self) -> bool:
-        """Whether it is significant for other tasks of the same images."""
-        return self._exceeds("tasks")
-
-    @property
-    def images(self) -> bool:
-        """Whether it is certainly significant for new images."""
-        return self._exceeds("images")
-
-    @property
-    def classes(self) -> bool:
-        """Whether it is certainly significant for new classes."""
-        return self._exceeds("classes")
-
-    def _exceeds(self, kind: Literal["tasks", "images", "classes"]) -> bool:
-        parts = (self.first, self.second) if self.paired is None else (self.paired,)
-        widths = [getattr(part, kind) for part in parts]
-        if None in widths:
-            return False
-        return abs(self.difference) > (hypot(*widths) if kind == "tasks" else sum(widths))
+    @classmethod
+    def of(
+        cls, one: Printed, other: Printed, halfwidths: dict[str, float | None] | None = None
+    ) -> Difference:
+        """Compare two results, in whichever order."""
+        first, second = (one, other) if one.mean >= other.mean else (other, one)
+        difference, significant = first.mean - second.mean, {}
+        for kind in KINDS:
+            widths = [getattr(first, kind), getattr(second, kind)]
+            widths = widths if halfwidths is None else [halfwidths[kind]]
+            width = inf if None in widths else hypot(*widths) if kind == "tasks" else sum(widths)
+            significant[kind] = difference > width
+        return cls(first, second, difference, significant, halfwidths)
 
 
 class Reported(Struct, frozen=True):
-    """Printed results, or means of accuracies, and what can be concluded from them."""
+    """Printed results, or means of accuracies, and what can be concluded from them.
+
+    There is a difference of every two results on the same data set, ways and shots.
+    """
 
     results: tuple[Printed, ...]
+    differences: tuple[Difference, ...]
     level: float = LEVEL
     spread: Spread = "ci"
-    paired: tuple[Difference, ...] = ()
-
-    @property
-    def differences(self) -> list[Difference]:
-        """Every pair of results on the same data set, ways and shots, the higher one first."""
-        if self.paired:
-            return [*self.paired]
-        pairs = []
-        for one, other in combinations(self.results, 2):
-            if one.design and other.design and _question(one.design) == _question(other.design):
-                higher, lower = (one, other) if one.mean >= other.mean else (other, one)
-                pairs.append(Difference(higher, lower))
-        return pairs
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values: for JSON."""
@@ -248,22 +254,17 @@ class Reported(Struct, frozen=True):
                 {
                     "first": pair.first.method,
                     "second": pair.second.method,
-                    **{name: getattr(pair.design, name, None) for name in _QUESTION},
+                    "dataset": of and of.dataset,
+                    "ways": of and of.ways,
+                    "shots": of and of.shots,
                     "difference": round(pair.difference, 6) + 0.0,  # never -0.0
-                    "halfwidths": pair.paired and {k: getattr(pair.paired, k) for k in _KINDS},
-                    "significant": {name: getattr(pair, name) for name in _KINDS},
+                    "halfwidths": pair.halfwidths,
+                    "significant": pair.significant,
                 }
                 for pair in self.differences
+                for of in [pair.first.design]
             ],
         }
-
-
-_KINDS = ("tasks", "images", "classes")
-_QUESTION = ("dataset", "ways", "shots")
-
-
-def _question(design: Design) -> tuple[object, ...]:
-    return plain(design.dataset), design.classes, design.images, design.ways, design.shots
 
 
 def reported(
@@ -310,71 +311,56 @@ def reported(
     """
     if not 0 < level < 1:
         raise ResultsError(f"level is {level}", expected="a number between 0 and 1, such as .95")
-    given = dict(
-        zip(OF_TASKS, (dataset, classes, images, ways, shots, queries, tasks), strict=True)
-    )
+    sizes = (dataset, classes, images, ways, shots, queries, tasks)
+    given = dict(zip(OF_TASKS, sizes, strict=True))
     if accuracies := _accuracies(results):
         return _of_accuracies(accuracies, given, level)
-    rows: Iterable[Mapping[str, Any]]
+    rows, where = cast("Iterable[str | Mapping[str, Any]]", results), ""
     if isinstance(results, str) and _PRINTED.search(_plain(results)):
-        rows, where = [{"result": results}], ""
-    elif isinstance(results, (str, Path)):
+        rows = [results]
+    elif isinstance(results, str | Path):
         rows, where = _read(Path(results)), str(results)
-    else:
-        given_rows = cast("Iterable[str | Mapping[str, Any]]", results)
-        rows = [{"result": row} if isinstance(row, str) else row for row in given_rows]
-        where = ""
-    made = []
+    made: list[tuple[Printed, tuple[object, ...]]] = []
+    seen: dict[tuple[object, ...], int] = {}
     for number, row in enumerate(rows, 1):
         try:
-            made.append(_printed(row, given, spread, level))
-        except FSLBenchError as error:
-            raise ResultsError(
-                error.what,
-                where=f"{where + ', ' if where else ''}row {number}" if where or number > 1 else "",
-                expected=error.expected,
-                fix=error.fix,
-            ) from error
-    if not made:
-        raise ResultsError("there are no results", where=where)
-    _check_once(made, where)
-    return Reported(tuple(made), level, spread)
-
-
-def _check_once(made: Sequence[Printed], where: str) -> None:
-    """Refuse two results of a named method on the same data set, ways and shots."""
-    rows: dict[tuple[object, ...], int] = {}
-    for number, one in enumerate(made, 1):
-        if one.method and one.design:
-            first = rows.setdefault((one.method, *_question(one.design)), number)
-            if first != number:
-                of = " ".join(filter(None, [one.design.dataset, f"{one.design.ways}-way"]))
+            row = {"result": row} if isinstance(row, str) else row
+            _check_columns(row)
+            mean, half = _parsed(str(row["result"] or ""))
+            design, method = _design(row, given), str(row.get("method") or "")
+            error = half / {"ci": _normal(level), "se": 1.0, "sd": sqrt(design.tasks)}[spread]
+            warning = _implausible(mean, error, design, spread)
+            one = _shown(method, mean, error, design, level, warning)
+            first = seen.setdefault((method, *design.question), number)
+            if method and first != number:
                 raise ResultsError(
-                    f"{one.method} has two results on {of} {one.design.shots}-shot",
-                    where=f"{where + ', ' if where else ''}rows {first} and {number}",
+                    f"{method} has two results on {design.task_set}, the first in row {first}",
                     fix="leave one out, or name the methods differently",
                 )
+        except FSLBenchError as refused:
+            at = f"{where}, row {number}" if where else f"row {number}" if number > 1 else ""
+            raise ResultsError(
+                refused.what, where=at, expected=refused.expected, fix=refused.fix
+            ) from refused
+        made.append((one, design.question))
+    if not made:
+        raise ResultsError("there are no results", where=where)
+    both = combinations(made, 2)
+    pairs = (Difference.of(one, other) for (one, its), (other, others) in both if its == others)
+    return Reported(tuple(one for one, _ in made), tuple(pairs), level, spread)
 
 
-def _accuracies(results: object) -> dict[str, NDArray[np.float64]] | None:
-    """Return accuracies by where they are from; None if results are something else."""
-    if isinstance(results, str | Path):
-        is_result = isinstance(results, str) and _PRINTED.search(_plain(results))
-        if is_result or not is_accuracies(Path(results)):
-            return None
-        results = [results]
-    if not isinstance(results, Mapping) and hasattr(results, "__len__"):
-        parts = list(results)  # type: ignore[call-overload]
-        files = [part for part in parts if isinstance(part, str | Path)]
-        if files and files == parts and all(is_accuracies(Path(file)) for file in files):
-            return {str(file): read_accuracies(Path(file)) for file in files}
-        results = {"accuracies": results}
-    if not isinstance(results, Mapping):
-        return None
+def _accuracies(results: object) -> dict[str, NDArray[np.float64]]:
+    """Return accuracies by where they are from; none if results are something else."""
+    files = [results] if isinstance(results, str | Path) else results
+    if isinstance(files, list | tuple) and files and isinstance(files[0], str | Path):
+        whole = all(isinstance(file, str | Path) and is_accuracies(Path(file)) for file in files)
+        return {str(file): read_accuracies(Path(file)) for file in files} if whole else {}
+    named = results if isinstance(results, Mapping) else {"accuracies": results}
     try:
-        return {str(name): np.asarray(values, np.float64) for name, values in results.items()}
+        return {str(name): np.asarray(values, np.float64) for name, values in named.items()}
     except (TypeError, ValueError):
-        return None
+        return {}
 
 
 def _of_accuracies(
@@ -384,51 +370,40 @@ def _of_accuracies(
 
     Means have the usual interval, 1.96 standard errors; differences have Student's quantile.
     """
-    percent = {where: _in_percent(values, where, given) for where, values in named.items()}
-    sizes = {where: values.size for where, values in percent.items()}
-    if len({*sizes.values()}) > 1:
+    percent = {where: _in_percent(values, where) for where, values in named.items()}
+    sizes = {f"{values.size} tasks in {where}": values.size for where, values in percent.items()}
+    tasks, *others = dict.fromkeys(sizes.values())
+    if others:
         raise ResultsError(
-            f"there are accuracies of {listing([f'{n} tasks in {w}' for w, n in sizes.items()])}",
+            f"there are accuracies of {listing([*sizes])}",
             expected="accuracies of the same tasks, in the same order",
         )
-    known = any(given[name] is not None for name in given if name != "tasks")
-    tasks = next(iter(sizes.values()))
-    design = _design({**given, "tasks": tasks}) if known else None
-    student = float(stdtrit(tasks - 1, (1 + level) / 2))
-
-    def of(
-        method: str,
-        values: NDArray[np.float64],
-        design: Design | None,
-        quantile: float | None = None,
-    ) -> Printed:
-        alike = np.ptp(values) < _ROUNDING
-        error = 0.0 if alike else float(values.std(ddof=1)) / sqrt(values.size)
-        found = _widths(method, float(values.mean()), error, design, level, quantile)
-        return replace(found, n_tasks=int(values.size))
-
+    known = any(value is not None for value in given.values())
+    design = _design({"tasks": tasks}, given) if known else None
     stems = [Path(w).stem if w.endswith((".npy", ".txt", ".csv")) else w for w in named]
     names = stems if len({*stems}) == len(stems) else [*named]
-    results = [
-        replace(
-            of(name if len(named) > 1 else "", values, design),
-            warning=_perhaps_counts(named[where], design, where),
-        )
-        for name, (where, values) in zip(names, percent.items(), strict=True)
-    ]
+    results = []
+    for name, (where, values) in zip(names, percent.items(), strict=True):
+        warning = _perhaps_counts(named[where], design, where)
+        name, mean = name if len(named) > 1 else "", float(values.mean())
+        results.append(_shown(name, mean, _error(values), design, level, warning, tasks))
+    student = float(stdtrit(tasks - 1, (1 + level) / 2))
     pairs = []
-    for (one, a), (other, b) in combinations(zip(results, percent.values(), strict=True), 2):
-        higher, lower, paired = (
-            (one, other, a - b) if one.mean >= other.mean else (other, one, b - a)
-        )
-        varies = np.ptp(paired) >= _ROUNDING  # else tasks say nothing of images
-        pairs.append(Difference(higher, lower, of("", paired, design if varies else None, student)))
-    return Reported(tuple(results), level, paired=tuple(pairs))
+    for (one, its), (other, at) in combinations(zip(results, percent.values(), strict=True), 2):
+        error = _error(its - at)  # of 0, tasks say nothing of images
+        widths = {"tasks": student * error}
+        if design is not None and error:
+            widths |= design.widths(student * error, error, level)
+        pairs.append(Difference.of(one, other, {kind: widths.get(kind) for kind in KINDS}))
+    return Reported(tuple(results), tuple(pairs), level)
 
 
-def _in_percent(
-    accuracies: NDArray[np.float64], where: str, given: Mapping[str, Any]
-) -> NDArray[np.float64]:
+def _error(values: NDArray[np.float64]) -> float:
+    """Return the standard error of the mean of values, 0 if all are equal but for rounding."""
+    return 0.0 if np.ptp(values) < _ROUNDING else float(values.std(ddof=1)) / sqrt(values.size)
+
+
+def _in_percent(accuracies: NDArray[np.float64], where: str) -> NDArray[np.float64]:
     """Return accuracies of at least two tasks in per cent, which were so or fractions."""
     if accuracies.ndim != 1 or accuracies.size < 2:
         raise AccuracyError(
@@ -443,12 +418,6 @@ def _in_percent(
             f"{bad.size} accuracies are not numbers from 0 to {scale:g}",
             where=f"{where}, tasks {listing(bad.tolist())}",
             fix="run these tasks again",
-        )
-    if given["tasks"] not in (None, accuracies.size):
-        raise ResultsError(
-            f"tasks is {given['tasks']}",
-            where=where,
-            expected=f"{accuracies.size}, as there are accuracies, or none",
         )
     return accuracies * (100 / scale)
 
@@ -481,41 +450,17 @@ def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, wher
     return ""
 
 
-def _read(path: Path) -> Sequence[Mapping[str, Any]]:
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Read the rows of a CSV file, whose values are texts."""
     if not path.is_file():
         raise ResultsError(
             f"{str(path)!r} is neither a result nor a file",
             expected='"91.72 ± 0.55", or a CSV file with a column "result"',
         )
-    if path.stat().st_size > MOST_BYTES:
-        raise ResultsError(f"more than {MOST_BYTES:,} bytes", where=str(path))
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            rows, columns = [*reader], list(reader.fieldnames or ())
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ResultsError(f"no CSV file in UTF-8: {error}", where=str(path)) from error
-    expected = f"columns result, and perhaps {', '.join(COLUMNS[1:])}"
-    if rows and "result" not in columns:
-        there = f"{path}, whose columns are {listing(list(map(quoted, columns)), 12)}"
-        fix = column_remedy(columns, ["result"])
-        raise ResultsError("there is no column 'result'", where=there, expected=expected, fix=fix)
-    _check_names(columns, str(path))
-    if twice := [name for name in COLUMNS if columns.count(name) > 1]:
-        raise SchemaError(f"the file doubles column {twice[0]}", where=str(path), expected=expected)
-    if uneven := [number for number, row in enumerate(rows, 1) if None in row]:
-        raise SchemaError(
-            "a row has more fields than there are columns",
-            where=f"{path}, row {uneven[0]}",
-            expected=many(len(columns), "field"),
-            fix='put fields with commas in quotes: "1,000"',
-        )
-    return rows
-
-
-def _check_names(names: Iterable[str], where: str = "") -> None:
-    if unknown := [name for name in names if name not in COLUMNS]:
-        raise UnknownNameError("column", unknown[0], COLUMNS, where=where, fix="rename or drop it")
+    with readable(path):
+        table = read_csv_texts(path)
+    check_once(table.column_names, str(path))
+    return cast("list[dict[str, Any]]", table.to_pylist())
 
 
 def _plain(text: str) -> str:
@@ -539,29 +484,15 @@ def _parsed(text: str) -> tuple[float, float]:
     return mean, half
 
 
-def _printed(
-    row: Mapping[str, Any], given: Mapping[str, Any], spread: Spread, level: float
-) -> Printed:
-    _check_names(row)
-    values = dict(given)
-    for name, value in given.items():
-        if (own := row.get(name)) in (None, ""):
-            continue
-        if value is not None and _same(own) != _same(value):
-            raise ResultsError(
-                f"{name} is {own} in the column and {value} as an option",
-                fix=f"leave out --{name} (in Python {name}=) or the column",
-            )
-        values[name] = own
+def _check_columns(row: Mapping[str, Any]) -> None:
     if "result" not in row:
-        raise ResultsError("there is no 'result'", expected='such as "91.72 ± 0.55"')
-    mean, half = _parsed(str(row["result"]))
-    design = _design(values)
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    error = half / {"ci": z, "se": 1.0, "sd": sqrt(design.tasks)}[spread]
-    warning = _implausible(mean, error, design, spread)
-    found = _widths(str(row.get("method") or ""), mean, error, design, level)
-    return replace(found, warning=warning)
+        raise ResultsError(
+            f"there is no column 'result' among {listing([*map(quoted, row)], 12)}",
+            expected=f"columns result, and perhaps {', '.join(COLUMNS[1:])}",
+            fix=column_remedy([*row], ["result"]),
+        )
+    if unknown := [name for name in row if name not in COLUMNS]:
+        raise UnknownNameError("column", unknown[0], COLUMNS, fix="rename or drop it")
 
 
 def _same(value: object) -> str:
@@ -569,76 +500,64 @@ def _same(value: object) -> str:
     return plain(str(value).replace(",", ""))
 
 
-def _widths(
+def _normal(level: float) -> float:
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _shown(
     method: str,
     mean: float,
     error: float,
     design: Design | None,
     level: float,
-    quantile: float | None = None,
+    warning: str,
+    n_tasks: int | None = None,
 ) -> Printed:
-    """Return the half-widths that follow from a standard error over tasks.
-
-    For other tasks by `quantile`, the normal law's if there is none; bounds by Student's with T - 1
-    degrees of freedom, for new classes with C - 1 where that is larger.
-    """
-    upper = (1 + level) / 2
-    width = (quantile or NormalDist().inv_cdf(upper)) * error
-    if design is None:
-        return Printed(method, mean, None, width, None, None, None, None)
-    if width == 0:
+    """Return the half-widths that follow from a standard error over tasks."""
+    width = _normal(level) * error
+    if design is not None and width == 0:
         raise ResultsError(
             f"{f'{method}, ' * bool(method)}{mean:g} ± 0: tasks that do not differ say nothing of "
             "other images or classes",
             expected="a ± above 0",
             fix="give the digits that were rounded off, or leave this result out",
         )
-    bound = design.class_factor
-    of_tasks, of_classes = (
-        error * float(stdtrit(number - 1, upper))
-        for number in (design.tasks, min(design.tasks, design.classes))
-    )
-    return Printed(
-        method,
-        mean,
-        design,
-        width,
-        of_tasks * design.image_factor,
-        width * design.typical(design.image_factor, 0),
-        of_classes * bound if isfinite(bound) else None,
-        width * design.typical(bound, 1) if isfinite(bound) else None,
-    )
+    widths = design.widths(width, error, level) if design else {}
+    return Printed(method, mean, design, width, warning=warning, n_tasks=n_tasks, **widths)
 
 
-def _design(values: Mapping[str, Any]) -> Design:
-    known: dict[str, Any] = {"dataset": str(values["dataset"] or "")}
-    if known["dataset"] and None in (values["classes"], values["images"]):
-        split = split_of(known["dataset"])
+def _design(own: Mapping[str, Any], given: Mapping[str, Any]) -> Design:
+    """Return the tasks that a row describes, or else the options; what both say must agree."""
+    values = dict(given)
+    for name in OF_TASKS:
+        if (value := own.get(name)) in (None, ""):
+            continue
+        if given[name] is not None and _same(value) != _same(given[name]):
+            raise ResultsError(
+                f"{name} is {value}, and {given[name]} as an option",
+                fix=f"leave out --{name} (in Python {name}=) or the column",
+            )
+        values[name] = value
+    dataset = str(values["dataset"] or "")
+    if dataset and None in (values["classes"], values["images"]):
+        split = split_of(dataset)
         if split is None and values["classes"] is None:
-            more = load_release().datasets
-            raise unknown_split(known["dataset"], f"or give {_SIZES}", more)
-        if split is not None:
-            given = {name: value for name, value in values.items() if value is not None}
-            values = {**values, "classes": split.classes, "images": split.images, **given}
-    missing = [name for name in OF_TASKS[1:] if values[name] is None]
-    if missing:
-        needed = [name for name in missing if name != "images" or "classes" not in missing]
-        options = [_OPTIONS.get(name, f"--{name}") for name in needed]
+            fix, more = "or give --classes and --images", load_release().datasets
+            raise unknown_split(dataset, fix, more)
+        for name in ("classes", "images") if split else ():
+            values[name] = getattr(split, name) if values[name] is None else values[name]
+    if missing := [name for name in OF_TASKS[1:] if values[name] is None]:
         what = f"it is not known how many {listing(missing)} there are"
-        raise ResultsError(what, fix=f"give {'; '.join(options)} (in Python without the dashes)")
+        options = ", ".join(f"--{name}" for name in missing)
+        fix = f"give {options} (in Python without the dashes); a known --dataset has sizes"
+        raise ResultsError(what, fix=fix)
+    numbers = {}
     for name in OF_TASKS[1:]:
         try:
-            known[name] = int(str(values[name]).replace(",", ""))
+            numbers[name] = int(str(values[name]).replace(",", ""))
         except ValueError:
             raise ResultsError(f"{name} is {values[name]!r}", expected="a whole number") from None
-    return Design(**known)
-
-
-_SIZES = "--classes and --images"
-_OPTIONS = {
-    "classes": f"--dataset, or {_SIZES}",
-    "images": "--images, of the smallest class",
-}
+    return Design(**numbers, dataset=dataset)
 
 
 def _implausible(mean: float, error: float, design: Design, spread: Spread) -> str:

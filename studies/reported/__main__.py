@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from fslbench_data.scoring.reported import Difference, reported
+from fslbench_data.scoring.reported import reported
 from fslbench_data.tasks.draw import draw_closed
 from studies.common import Array, Z, head, marked, row
 from studies.coverage.few_appearances import CENTRES, CROPS, EUROSAT, QUESTIONS, TIERED, Line
@@ -60,7 +60,7 @@ def some(line: Line, seed: int, sets: int, turn: int) -> Array:
     for _ in range(sets):
         centres = line.centres(rng) if fixed is None else fixed
         seen = centres[:, owner] + in_part_own(rng, 2, owner.size, OF_IMAGES)
-        first, second = reported(
+        found = reported(
             [{"result": printed(line, rng, own)} for own in seen],
             classes=len(line.sizes),
             images=min(line.sizes),
@@ -68,9 +68,10 @@ def some(line: Line, seed: int, sets: int, turn: int) -> Array:
             shots=line.shot,
             queries=line.protocol.query,
             tasks=line.tasks,
-        ).results
+        )
+        first, _ = found.results
         widths = [getattr(first, name + line.question) for name in ("", "typical_")]
-        claim = getattr(Difference(first, second), line.question)
+        claim = found.differences[0].significant[line.question]
         made.append([first.mean - truth, *widths, first.tasks, claim])
     return np.array(made, dtype=float)
 

@@ -20,15 +20,15 @@ def main() -> None:
     found = reported(TABLE, ways=5, queries=15, tasks=3000)
 
     def task_set(pair: Difference) -> tuple[str, int]:
-        assert pair.design is not None
-        return pair.design.dataset, pair.design.shots
+        assert pair.first.design is not None
+        return pair.first.design.dataset, pair.first.design.shots
 
     print(head("data set", "shots", "methods", "differences", "other tasks", "new images",
                "new classes", "new classes: at most ±", "typically ±"))  # fmt: skip
     for (dataset, shots), some in groupby(sorted(found.differences, key=task_set), task_set):
         pairs = [*some]
         methods = {one.method: one for pair in pairs for one in (pair.first, pair.second)}
-        kinds = (sum(getattr(p, kind) for p in pairs) for kind in ("tasks", "images", "classes"))
+        kinds = (sum(p.significant[kind] for p in pairs) for kind in ("tasks", "images", "classes"))
         width = max(one.classes or 0.0 for one in methods.values())
         typical = max(one.typical_classes or 0.0 for one in methods.values())
         print(row(dataset, shots, len(methods), len(pairs), *kinds, width, typical))
