@@ -18,7 +18,8 @@ def values(found: Reported) -> Table:
     widths = ("tasks", "images", "typical_images", "classes", "typical_classes")
     columns = (
         Column("method", attrgetter("method")),
-        *(Column(name, _of_design(name)) for name in OF_TASKS),
+        *(Column(name, _of_design(name)) for name in OF_TASKS[:-1]),
+        Column("tasks", lambda one: one.n_tasks or one.design.tasks),
         Column("mean", attrgetter("mean")),
         *(Column(f"halfwidth_{name}", attrgetter(name)) for name in widths),
     )

@@ -35,7 +35,7 @@ from benchmark_spec.errors import (
 )
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.submission.columns import column_remedy
-from fslbench_data.submission.frames import check_once
+from fslbench_data.submission.frames import Frame, check_once, frame_table
 from fslbench_data.submission.reading import (
     is_accuracies,
     read_accuracies,
@@ -268,7 +268,7 @@ class Reported(Struct, frozen=True):
 
 
 def reported(
-    results: str | Path | Iterable[str | Path | Mapping[str, Any]] | ArrayLike,
+    results: str | Path | Frame | Iterable[str | Path | Mapping[str, Any]] | ArrayLike,
     *,
     dataset: str | None = None,
     classes: int | None = None,
@@ -285,7 +285,7 @@ def reported(
     Parameters
     ----------
     results
-        A result such as ``"91.72 ± 0.55"``, several, the path of a CSV file, or rows.  Rows have a
+        A result such as ``"91.72 ± 0.55"``, several, a CSV file, a frame, or rows.  Rows have a
         `result` and may have `method` and any of the parameters below, for rows that differ in it.
         Or accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column;
         several such files, or a mapping from methods to accuracies, of the same tasks in the same
@@ -307,7 +307,7 @@ def reported(
     >>> tasks = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
     >>> (one,) = reported("91.72 ± 0.55", **tasks).results
     >>> f"{one.images:.2f} {one.classes:.1f}"
-    '1.35 7.8'
+    '1.35 8.3'
     """
     if not 0 < level < 1:
         raise ResultsError(f"level is {level}", expected="a number between 0 and 1, such as .95")
@@ -316,15 +316,19 @@ def reported(
     if accuracies := _accuracies(results):
         return _of_accuracies(accuracies, given, level)
     rows, where = cast("Iterable[str | Mapping[str, Any]]", results), ""
-    if isinstance(results, str) and _PRINTED.search(_plain(results)):
-        rows = [results]
-    elif isinstance(results, str | Path):
-        rows, where = _read(Path(results)), str(results)
+    if isinstance(results, str | Path):
+        file = Path(results)
+        if file.suffix.lower() != ".csv" and _PRINTED.search(_plain(str(results))):
+            rows = [str(results)]
+        else:
+            rows, where = _read(file), str(results)
+    elif isinstance(results, Frame):
+        rows = frame_table(results, "the frame").to_pylist()
     made: list[tuple[Printed, tuple[object, ...]]] = []
     seen: dict[tuple[object, ...], int] = {}
     for number, row in enumerate(rows, 1):
         try:
-            row = {"result": row} if isinstance(row, str) else row
+            row = row if isinstance(row, Mapping) else {"result": row}
             _check_columns(row)
             mean, half = _parsed(str(row["result"] or ""))
             design, method = _design(row, given), str(row.get("method") or "")
@@ -411,7 +415,7 @@ def _in_percent(accuracies: NDArray[np.float64], where: str) -> NDArray[np.float
             where=where,
             expected="one number a task, of at least 2 tasks",
         )
-    scale = 100.0 if accuracies.max(initial=0) > 1 else 1.0
+    scale = 100.0 if np.fmax.reduce(accuracies, initial=0) > 1 else 1.0  # some may be NaN
     outside = ~((accuracies >= 0) & (accuracies <= scale))
     if (bad := np.flatnonzero(outside)).size:
         raise AccuracyError(
@@ -560,6 +564,13 @@ def _design(own: Mapping[str, Any], given: Mapping[str, Any]) -> Design:
     return Design(**numbers, dataset=dataset)
 
 
+_PERHAPS = {
+    "ci": "is it a standard error (--spread se), or ",
+    "se": "",
+    "sd": "is it a confidence interval (--spread ci), or ",
+}
+
+
 def _implausible(mean: float, error: float, design: Design, spread: Spread) -> str:
     """Refuse a spread that no accuracies can have; warn of one that is smaller than by chance."""
     p = min(max(mean, 0.05), 99.95) / 100  # as far as means are rounded
@@ -572,11 +583,10 @@ def _implausible(mean: float, error: float, design: Design, spread: Spread) -> s
             "Python spread=",
         )
     least = sqrt(p * (1 - p) / (design.ways * design.queries))
-    if spread != "sd" and deviation * (1 + 2 / sqrt(2 * design.tasks)) < least:
+    if deviation * (1 + 2 / sqrt(2 * design.tasks)) < least:
         return (
             f"{mean:g}: accuracies of {design.ways * design.queries} queries vary by "
             f"{100 * least:.1f} points by chance alone, and ± would make it {100 * deviation:.1f}: "
-            f"{'' if spread == 'se' else 'is it a standard error (--spread se), or '}are there "
-            "more tasks or queries?"
+            f"{_PERHAPS[spread]}are there more tasks or queries?"
         )
     return ""

@@ -299,7 +299,7 @@ def as_float(text: Any) -> float | None:
         return None
 
 
-_INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")
+INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")
 """What `to_parquet` and `to_csv` call an index without a name."""
 
 NAMES = ("method", "dataset", "task_set")
@@ -374,7 +374,7 @@ def index_columns(schema: pa.Schema) -> set[str]:
         named = {name for name in entries if isinstance(name, str)}
     except (KeyError, TypeError, ValueError, RecursionError):  # no frame of pandas, or damaged
         named = set()
-    return named | {name for name in schema.names if _INDEX.fullmatch(name)}
+    return named | {name for name in schema.names if INDEX.fullmatch(name)}
 
 
 def commas(columns: list[str]) -> str:

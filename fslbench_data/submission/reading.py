@@ -88,7 +88,7 @@ def read_accuracies(path: Path) -> NDArray[np.float64]:
     """Read accuracies (T,) from a .npy file, a CSV file or a list of numbers in a text file.
 
     A CSV file has one column, or one called `accuracy`.  Raises an UnreadableError if it is none of
-    these.
+    these, a task has no accuracy, or decimals have commas.
     """
     try:
         if path.suffix.lower() == ".npy":
@@ -96,6 +96,11 @@ def read_accuracies(path: Path) -> NDArray[np.float64]:
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".csv":
             return np.array([float(cell) for cell in _csv_column(text, path)])
+        if comma := next((w for w in text.split() if re.fullmatch(r"\d+,\d+", w)), ""):
+            raise UnreadableError(
+                f"{path} holds {comma}: one number, or two?",
+                expected="decimals with a point, numbers parted by spaces or lines",
+            )
         return np.array([float(word) for word in text.replace(",", " ").split()])
     except (OSError, ValueError, csv.Error) as error:
         raise UnreadableError(
@@ -106,8 +111,14 @@ def read_accuracies(path: Path) -> NDArray[np.float64]:
 
 
 def _csv_column(text: str, path: Path) -> list[str]:
-    rows = [row for row in csv.reader(text.splitlines()) if row]
+    rows = list(csv.reader(text.rstrip().splitlines()))
     head = rows[0] if rows else []
+    if blank := [number for number, row in enumerate(rows, 1) if not row]:
+        raise UnreadableError(
+            f"{path} has no accuracy in line {listing(blank)}",
+            expected="one for every task, in the same order as in other files",
+            fix="run these tasks again",
+        )
     if "accuracy" in head:
         return [row[head.index("accuracy")] for row in rows[1:]]
     if any(len(row) != 1 for row in rows) or not rows:
@@ -169,13 +180,19 @@ def is_by_image(source: object) -> bool:
 
 
 def is_accuracies(path: Path) -> bool:
-    """Return whether a file has accuracies alone: .npy, .txt, or .csv of a column of numbers."""
+    """Return whether a file has accuracies alone: .npy, .txt, or .csv of a column of numbers.
+
+    The column may be called `accuracy`, beside the index of a pandas frame.
+    """
     if path.suffix.lower() != ".csv":
         return path.suffix.lower() in (".npy", ".txt")
     if not path.is_file():
         return False
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
         first, second = (stream.readline(_LINE).strip() for _ in range(2))
+    names = [name.strip('"') for name in first.split(",")]
+    if [name for name in names if not columns.INDEX.fullmatch(name)] == ["accuracy"]:
+        return True
     return first != "result" and "," not in first and bool(_NUMBER.fullmatch(second))
 
 

@@ -82,6 +82,8 @@ def test_standard_errors_and_deviations():
     assert not ci.warning
     (few,) = fb.reported("91.72 ± 0.02", **MINI).results
     assert "is it a standard error" in few.warning
+    (few,) = fb.reported("91.72 ± 0.04", **MINI, spread="sd").results
+    assert "is it a confidence interval" in few.warning
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,8 @@ def test_standard_errors_and_deviations():
         ("91.72 ± 0.55", {"level": 95}, "level is 95"),
         ([0.5], {"tasks": None}, "accuracies are of shape"),
         ([0.5, float("nan")], {"tasks": None}, "1 accuracies are not numbers from 0 to 1"),
+        ([50.0, float("nan")], {"tasks": None}, "1 accuracies are not numbers from 0 to 100"),
+        ((x for x in [0.5, 0.7]), {}, "'0.5' is no printed result"),
         ([50.0, 101.0], {"tasks": None}, "1 accuracies are not numbers from 0 to 100"),
         ([0.5, 0.7], {"tasks": None, "ways": None}, "not known how many ways"),
         ([0.5, 0.7], {"tasks": 3}, "tasks is 2, and 3 as an option"),
@@ -181,6 +185,27 @@ def test_accuracies_without_ids(name, scale, tmp_path):
         assert getattr(bounded, kind) == pytest.approx(getattr(printed, kind))
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("a.csv", "accuracy\n0.5\n\n0.7\n", "no accuracy in line 3"),
+        ("a.csv", ",accuracy\n0,0.5\n1,0.7\n\n", 60),
+        ("a.csv", 'accuracy\n"50,5"\n"70,5"\n', "could not convert"),
+        ("a.txt", "0,50\n0,70\n", "0,50: one number, or two"),
+        ("a.txt", "0.5,0.7, 0.6", 60),
+        ("a 1 (2).csv", 'result\n"60 ± 1"\n', 60),
+    ],
+)
+def test_files_of_numbers(name, text, found, tmp_path):
+    (tmp_path / name).write_text(text)
+    sizes = MINI if "(" in name else {}
+    if isinstance(found, str):
+        with pytest.raises(FSLBenchError, match=found):
+            fb.reported(tmp_path / name)
+    else:
+        assert fb.reported(str(tmp_path / name), **sizes).results[0].mean == pytest.approx(found)
+
+
 OF_SIZES = ["--dataset", "miniImageNet", "--ways", "5", "--shots", "5", "--queries", "15"]
 
 
@@ -193,7 +218,7 @@ def test_the_command_takes_accuracies(tmp_path):
         assert line in said
     assert f"± {one.images:.2f} at most" in printed("score", file, *OF_SIZES)
     assert json.loads(printed("score", file, "--format", "json"))["results"][0]["n_tasks"] == 600
-    assert printed("score", file, "--format", "csv")
+    assert ",600," in printed("score", file, "--format", "csv")
 
 
 def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path):
