@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.catalogue import CataloguedDataset
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.manifest import Redistribution
@@ -43,8 +42,8 @@ class About:
     redistribution: Redistribution = "tables"
 
     @classmethod
-    def of(cls, entry: CataloguedDataset, **more: str) -> About:
-        """Return the catalogue's description of a data set; `more` replaces fields of it."""
+    def of(cls, entry: Any, **more: str) -> About:
+        """Take the description out of what has these fields; `more` replaces some."""
         return cls(**{option: getattr(entry, option) for option in ABOUT_OPTIONS} | more)
 
 
@@ -136,10 +135,6 @@ class ImageSet:
                 expected="files of the same size and time until all is made of them",
                 fix="see who writes there, and call again: the images are then read anew",
             )
-
-    def with_superclasses(self, of_class: Mapping[str, str]) -> ImageSet:
-        """Give the same data set, its classes with the superclass of each by its name."""
-        return replace(self, superclasses=tuple(of_class[name] for name in self.class_names))
 
     def open(self, image_id: int) -> Picture:
         """Give the image of that id, as an RGB picture."""

@@ -16,31 +16,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
-from builders.sources.checking import check_and_number
-from builders.sources.image_set import (
-    ImageSet,
-    Item,
-    Progress,
-    Text,
-    sha256_of_bytes,
-    silent,
-)
+from builders.sources.checking import Found
+from builders.sources.image_set import Item, Progress, Text, sha256_of_bytes
 from builders.sources.lists import group_of, linked
-from builders.sources.packaged import described
 from builders.sources.packages import unpacked
 from builders.sources.pictures import check_file, open_picture
+from builders.sources.source import Source
 from fslbench_data.files.pictures import Picture, decode
 
-NAME = "emoji"
-ABOUT, PACKAGES, EXPECTED = described(NAME)
-TEXTS = True
 OPENMOJI = "openmoji/package/color/svg"
 GOOGLE = "emoji-datasource-google/package/img/google/64"
 TWITTER = "emoji-datasource-twitter/package/img/twitter/64"
@@ -69,9 +59,11 @@ class Emoji:
     group_of_subgroup: str
 
 
-def emojis(folder: Path) -> list[Emoji]:
+def emojis(source: Source, folder: Path) -> list[Emoji]:
     """Return the emoji of large subgroups with their drawings, in the order of the CLDR."""
-    openmoji, google, twitter, fluent = (unpacked(p, folder, NAME) for p in PACKAGES)
+    openmoji, google, twitter, fluent = (
+        unpacked(package, folder, source.name) for package in source.packages
+    )
     by_style = {
         style: {_code(entry["unified"]): entry for entry in _json(root / "package/emoji.json")}
         for style, root in (("google", google), ("twitter", twitter))
@@ -142,18 +134,13 @@ def _json(path: Path) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(
-            f"{NAME}: {path.name} cannot be read: {error}",
+            f"emoji: {path.name} cannot be read: {error}",
             where=str(path),
             expected="the list of emoji that the package holds",
-            fix=f"fetch {NAME} again into an empty folder",
+            fix="fetch emoji again into an empty folder",
         ) from error
     return entries
 
-
-LAYOUT = f"""openmoji/package/data/openmoji.json, {OPENMOJI}/<CODE>.svg
-emoji-datasource-google/package/emoji.json, {GOOGLE}/<code>.png
-emoji-datasource-twitter/package/emoji.json, {TWITTER}/<code>.png
-{FLUENT}/<name>.svg"""
 
 STYLES = {
     "openmoji": "openmoji",
@@ -162,7 +149,6 @@ STYLES = {
     "fluentui-emoji": "fluent",
 }
 """Style by the first folder of a path."""
-ATTRIBUTES = tuple(STYLES.values())
 CREDIT = {
     "noto": ("Google (Noto Emoji)", "Apache-2.0"),
     "twemoji": ("Twitter (Twemoji)", "CC BY 4.0"),
@@ -171,16 +157,13 @@ CREDIT = {
 SIZE = 64
 
 
-def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
-    """Read the drawings from the folder that ``fslbench-build fetch`` has filled.
-
-    Paths of the images table are relative to that folder.
-    """
+def find(source: Source, folder: Path, progress: Progress) -> Found:
+    """Find the drawings in the folder that ``fslbench-build fetch`` has filled."""
     classes: dict[str, list[Item]] = {}
-    kept = emojis(folder)
+    kept = emojis(source, folder)
     group = groups_of(kept, folder)
     for emoji in kept:
-        progress(f"{NAME}: {emoji.subgroup}")
+        progress(f"{source.name}: {emoji.subgroup}")
         items = classes.setdefault(emoji.subgroup, [])
         for path in emoji.paths:
             style = style_of(path)
@@ -188,23 +171,17 @@ def read(folder: Path, *, allow_missing: bool = False, progress: Progress = sile
                 style, (f"{emoji.author} (OpenMoji)".lstrip(), "CC BY-SA 4.0")
             )
             items.append(Item(path, group[emoji.code], creator, licence))
-    images = check_and_number(
-        NAME,
-        ABOUT,
-        folder,
+    return Found(
         classes,
-        expected=EXPECTED,
-        allow_missing=allow_missing,
-        provenance={"packages": {package.file: package.sha256 for package in PACKAGES}},
+        folder,
+        expected=source.expected,
+        provenance={"packages": {package.file: package.sha256 for package in source.packages}},
         picture=partial(open_drawing, folder),
         check=partial(check_file, svg=True),
-        progress=progress,
+        superclass_of={emoji.subgroup: emoji.group_of_subgroup for emoji in kept},
+        texts={path: Text(emoji.name).sentences for emoji in kept for path in emoji.paths},
+        attributes={path: (style_of(path),) for emoji in kept for path in emoji.paths},
     )
-    paths = images.images.column("path").to_pylist()
-    texts = {path: Text(emoji.name).sentences for emoji in kept for path in emoji.paths}
-    styles = {path: (style_of(path),) for path in paths}
-    images = replace(images, texts=texts, attributes=styles)
-    return images.with_superclasses({emoji.subgroup: emoji.group_of_subgroup for emoji in kept})
 
 
 def style_of(path: str) -> str:
