@@ -159,17 +159,8 @@ class ImageSet:
 def images_table(columns: Mapping[str, Any]) -> pa.Table:
     """Make an images table of its columns; those that are absent are null throughout."""
     n = len(columns["image_id"])
-    return pa.table(
-        {
-            field.name: (
-                pa.array(columns[field.name], field.type)
-                if columns.get(field.name) is not None
-                else pa.nulls(n, field.type)
-            )
-            for field in schemas.IMAGES
-        },
-        schema=schemas.IMAGES,
-    )
+    absent = {field.name: pa.nulls(n, field.type) for field in schemas.IMAGES}
+    return pa.table(absent | dict(columns), schema=schemas.IMAGES)
 
 
 def sha256_of_bytes(data: bytes) -> str:
