@@ -184,8 +184,8 @@ class ReleaseWriter:
                 yield table
 
         write = partial(write_shard, shards=shards)
-        of = "features", dataset, backbone
-        return self._add(self._write(*of, tables(), provenance, write, shards))
+        made = self._write("features", dataset, backbone, tables(), provenance, write, shards)
+        return self._add(made)
 
     def add_pictures(
         self,

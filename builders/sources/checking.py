@@ -93,25 +93,52 @@ def check_and_number(
     ``provenance["left_out"]``.
     """
     left_out: dict[str, Any] = {}
-    folder, classes, above = Path(found.place), found.classes, found.superclass_of
-    _check_usable(name, found, found.unusable, left_out, allow_missing=allow_missing)
-    sizes = {label: len(items) for label, items in classes.items()}
+    folder, above, finish = Path(found.place), found.superclass_of, found.finish
+
+    def leave_out(damaged: Mapping[str, str]) -> None:
+        if damaged and not allow_missing:
+            path, problem = next(iter(damaged.items()))
+            raise SourceError(
+                f"{name}: {len(damaged)} file{'s' if len(damaged) > 1 else ''} of the raw folder "
+                f"cannot be read: {path} {problem}",
+                where=listing([f"{found.place}/{path}" for path in damaged]),
+                expected=f"whole images ({', '.join(formats())})",
+                fix="get them again, or leave them out with --allow-missing, which records them",
+            )
+        if damaged:
+            left_out["images"] = sorted(damaged)
+
+    leave_out(found.unusable)
+    sizes = {label: len(items) for label, items in found.classes.items()}
     check_counts(name, sizes, found.expected, found.place, left_out if allow_missing else None)
+    kept = found.classes
     if found.table is None:
-        classes = _checked(name, found, left_out, allow_missing=allow_missing, progress=progress)
-        emptied = [label for label, items in classes.items() if sizes[label] and not items]
-        if emptied:
+        digests, damaged = _look_at_files(name, found, progress)
+        refused = {} if keeps_damaged() else damaged
+        leave_out(refused)
+        kept = {
+            label: [
+                item if item.sha256 else replace(item, sha256=digests.get(file_of(item.path)))
+                for item in items
+                if file_of(item.path) not in refused
+            ]
+            for label, items in kept.items()
+        }
+        if found.expected is None:
+            kept, doubles = without_duplicates(name, folder, kept, allow_missing=allow_missing)
+            left_out |= {"doubles": doubles} if doubles else {}
+        if emptied := [label for label, items in kept.items() if sizes[label] and not items]:
             left_out["classes"] = [*left_out.get("classes", ()), *emptied]
-    sizes = {label: len(items) for label, items in classes.items() if items}
+    sizes = {label: len(items) for label, items in kept.items() if items}
     if not sizes:
         raise SourceError(f"{name}: no images are left", where=str(found.place))
-    finish, as_files = found.finish, found.picture is None and found.finish is None
+    as_files = found.picture is None and finish is None
     return ImageSet(
         name=name,
         about=about,
         class_names=tuple(sizes),
         class_sizes=tuple(sizes.values()),
-        images=found.table(sizes, progress) if found.table else _numbered(classes),
+        images=found.table(sizes, progress) if found.table else _numbered(kept),
         provenance={**found.provenance, **({"left_out": left_out} if left_out else {})},
         picture=found.picture or (lambda path: open_picture(folder, path, finish)),
         pixels=found.pixels,
@@ -124,57 +151,23 @@ def check_and_number(
     )
 
 
-def _checked(
-    name: str, found: Found, left_out: dict[str, Any], *, allow_missing: bool, progress: Progress
-) -> dict[str, list[Item]]:
-    """Look at every file whose SHA-256 is not known; give the items that stay, with theirs."""
+def _look_at_files(
+    name: str, found: Found, progress: Progress
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Give the SHA-256 of each file where it is not known, or what is wrong with it."""
     folder, check = Path(found.place), found.check
-    every = [item for items in found.classes.values() for item in items]
+    every = (item for items in found.classes.values() for item in items)
     unread = dict.fromkeys(file_of(item.path) for item in every if item.sha256 is None)
     digests, damaged = dict[str, str](), dict[str, str]()
-    if check:
-        with ThreadPoolExecutor(os.cpu_count()) as threads:
-            looked = threads.map(lambda path: check(folder / path), unread)
-            for done, (path, (digest, problem)) in enumerate(zip(unread, looked, strict=True)):
-                (damaged if problem else digests)[path] = problem or digest
-                if done % 100 == 0:
-                    progress(f"{name}: {done} of {len(unread)} files read")
-    refused = {} if keeps_damaged() else damaged
-    _check_usable(name, found, refused, left_out, allow_missing=allow_missing)
-    kept = {
-        label: [
-            item if item.sha256 else replace(item, sha256=digests.get(file_of(item.path)))
-            for item in items
-            if file_of(item.path) not in refused
-        ]
-        for label, items in found.classes.items()
-    }
-    if found.expected is None:
-        kept, left = without_duplicates(name, found.place, kept, allow_missing=allow_missing)
-        left_out |= {"doubles": left} if left else {}
-    return kept
-
-
-def _check_usable(
-    name: str,
-    found: Found,
-    damaged: Mapping[str, str],
-    left_out: dict[str, Any],
-    *,
-    allow_missing: bool,
-) -> None:
-    """Refuse or record images that cannot be used."""
-    if damaged and not allow_missing:
-        path, problem = next(iter(damaged.items()))
-        raise SourceError(
-            f"{name}: {len(damaged)} file{'s' if len(damaged) > 1 else ''} of the raw folder "
-            f"cannot be read: {path} {problem}",
-            where=listing([f"{found.place}/{path}" for path in damaged]),
-            expected=f"whole images ({', '.join(formats())})",
-            fix="get them again, or leave them out with --allow-missing, which records them",
-        )
-    if damaged:
-        left_out["images"] = sorted(damaged)
+    if check is None:
+        return digests, damaged
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        looked = threads.map(lambda path: check(folder / path), unread)
+        for done, (path, (digest, problem)) in enumerate(zip(unread, looked, strict=True)):
+            (damaged if problem else digests)[path] = problem or digest
+            if done % 100 == 0:
+                progress(f"{name}: {done} of {len(unread)} files read")
+    return digests, damaged
 
 
 def without_duplicates(

@@ -217,22 +217,18 @@ def check_same(images: ImageSet, recorded: pa.Table, superclasses: Sequence[str]
         other = differing_images(recorded, images.images)
         other = other or differing_images(images.images, recorded)
         what = f"{len(other)} image{'s' if len(other) != 1 else ''}"
-        raise SourceError(
-            f"{images.name}: {what if other else 'what is known of images'} changed since the "
-            "unfinished build read it: "
-            f"{listing(other) if other else 'order, groups, creators or licences'}",
-            where=str(images.raw or ""),
-            expected="the images that the build began with",
-            fix="put them back as they were, or build into another folder",
-        )
-    if superclasses != images.superclasses:
-        raise SourceError(
-            f"{images.name}: the superclasses of its classes changed since the unfinished build "
-            "read them",
-            where=str(images.raw or ""),
-            expected="the superclasses that the build began with",
-            fix="put the list back as it was, or build into another folder",
-        )
+        which = listing(other) if other else "order, groups, creators or licences"
+        change = f"{what if other else 'what is known of images'} changed", f"read it: {which}"
+    elif superclasses != images.superclasses:
+        change = "the superclasses of its classes changed", "read them"
+    else:
+        return
+    raise SourceError(
+        f"{images.name}: {' since the unfinished build '.join(change)}",
+        where=str(images.raw or ""),
+        expected="what the build began with",
+        fix="put it back as it was, or build into another folder",
+    )
 
 
 def differing_images(recorded: pa.Table, images: pa.Table) -> list[str]:

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,19 +44,8 @@ _GENDER_SIGNS = {"2640", "2642"}
 _JOINER, _VARIATION = "200D", "FE0F"
 
 
-@dataclass(frozen=True)
-class Emoji:
-    """An emoji and the paths of its drawings, in the order of :data:`STYLES`.
-
-    `code` has its code points without variation selectors, as in ``1F3C4-200D-2640``.
-    """
-
-    code: str
-    name: str
-    subgroup: str
-    paths: tuple[str, ...]
-    author: str
-    group_of_subgroup: str
+Emoji = tuple[dict[str, Any], list[str]]
+"""OpenMoji's entry of an emoji, and the paths of its drawings, in the order of :data:`STYLES`."""
 
 
 def emojis(source: Source, folder: Path) -> list[Emoji]:
@@ -74,33 +63,20 @@ def emojis(source: Source, folder: Path) -> list[Emoji]:
         for entry in _json(openmoji / "package/data/openmoji.json")
         if entry["group"] not in NOT_UNICODE and not entry["skintone"]
     ]
-    sizes: dict[str, int] = {}
+    sizes = Counter(entry["subgroups"] for entry in entries)
+    kept: list[Emoji] = []
     for entry in entries:
-        sizes[entry["subgroups"]] = sizes.get(entry["subgroups"], 0) + 1
-    of_subgroup: dict[str, list[Emoji]] = {}
-    for entry in entries:
-        subgroup = entry["subgroups"]
-        if sizes[subgroup] < MIN_EMOJI:
+        if sizes[entry["subgroups"]] < MIN_EMOJI:
             continue
-        code = _code(entry["hexcode"])
         paths = [f"{OPENMOJI}/{entry['hexcode']}.svg"]
         for style, place in (("google", GOOGLE), ("twitter", TWITTER)):
-            drawn = by_style[style].get(code)
+            drawn = by_style[style].get(_code(entry["hexcode"]))
             if drawn and drawn[f"has_img_{style}"]:
                 paths.append(f"{place}/{drawn['image']}")
         word = re.sub(r"[^a-z0-9]+", "-", entry["annotation"].lower()).strip("-")
         paths += [f"{FLUENT}/{w}.svg" for w in (word, f"{word}-default") if w in words][:1]
-        of_subgroup.setdefault(subgroup, []).append(
-            Emoji(
-                code,
-                entry["annotation"],
-                subgroup,
-                tuple(paths),
-                entry["openmoji_author"],
-                entry["group"],
-            )
-        )
-    return [emoji for members in of_subgroup.values() for emoji in members]
+        kept.append((entry, paths))
+    return kept
 
 
 def without_gender(code: str) -> str:
@@ -111,18 +87,16 @@ def without_gender(code: str) -> str:
 
 
 def groups_of(kept: Sequence[Emoji], folder: Path) -> dict[str, str]:
-    """Group emoji by their code: gender makes no other group, nor does a file that two share."""
+    """Name the group of each drawing: gender makes no other, nor does a file that two share."""
     first: dict[str, str] = {}
     links = []
-    for emoji in kept:
-        shared = without_gender(emoji.code)
-        for path in emoji.paths:
-            if (folder / path).is_file():
-                digest = sha256_of_bytes((folder / path).read_bytes())
-                links.append((first.setdefault(digest, shared), shared))
+    shared = {path: without_gender(entry["hexcode"]) for entry, paths in kept for path in paths}
+    for path, code in shared.items():
+        if (folder / path).is_file():
+            digest = sha256_of_bytes((folder / path).read_bytes())
+            links.append((first.setdefault(digest, code), code))
     together = group_of(linked(links))
-    codes = {emoji.code: without_gender(emoji.code) for emoji in kept}
-    return {code: together.get(shared, shared) for code, shared in codes.items()}
+    return {path: together.get(code, code) for path, code in shared.items()}
 
 
 def _code(code: str) -> str:
@@ -161,16 +135,13 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
     """Find the drawings in the folder that ``fslbench-build fetch`` has filled."""
     classes: dict[str, list[Item]] = {}
     kept = emojis(source, folder)
+    progress(f"{source.name}: comparing the drawings of {len(kept)} emoji")
     group = groups_of(kept, folder)
-    for emoji in kept:
-        progress(f"{source.name}: {emoji.subgroup}")
-        items = classes.setdefault(emoji.subgroup, [])
-        for path in emoji.paths:
-            style = style_of(path)
-            creator, licence = CREDIT.get(
-                style, (f"{emoji.author} (OpenMoji)".lstrip(), "CC BY-SA 4.0")
-            )
-            items.append(Item(path, group[emoji.code], creator, licence))
+    for entry, paths in kept:
+        own = f"{entry['openmoji_author']} (OpenMoji)".lstrip(), "CC BY-SA 4.0"
+        classes.setdefault(entry["subgroups"], []).extend(
+            Item(path, group[path], *CREDIT.get(style_of(path), own)) for path in paths
+        )
     return Found(
         classes,
         folder,
@@ -178,9 +149,9 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
         provenance={"packages": {package.file: package.sha256 for package in source.packages}},
         picture=partial(open_drawing, folder),
         check=partial(check_file, svg=True),
-        superclass_of={emoji.subgroup: emoji.group_of_subgroup for emoji in kept},
-        texts={path: Text(emoji.name).sentences for emoji in kept for path in emoji.paths},
-        attributes={path: (style_of(path),) for emoji in kept for path in emoji.paths},
+        superclass_of={entry["subgroups"]: entry["group"] for entry, _ in kept},
+        texts={path: Text(entry["annotation"]).sentences for entry, own in kept for path in own},
+        attributes={path: (style_of(path),) for _, paths in kept for path in paths},
     )
 
 
