@@ -95,12 +95,11 @@ def check_and_number(
     left_out: dict[str, Any] = {}
     folder, above, finish = Path(found.place), found.superclass_of, found.finish
 
-    def leave_out(damaged: Mapping[str, str]) -> None:
+    def leave_out(damaged: Mapping[str, str], one: str, several: str) -> None:
         if damaged and not allow_missing:
             path, problem = next(iter(damaged.items()))
             raise SourceError(
-                f"{name}: {len(damaged)} file{'s' if len(damaged) > 1 else ''} of the raw folder "
-                f"cannot be read: {path} {problem}",
+                f"{name}: {len(damaged)} {several if len(damaged) > 1 else one}: {path} {problem}",
                 where=listing([f"{found.place}/{path}" for path in damaged]),
                 expected=f"whole images ({', '.join(formats())})",
                 fix="get them again, or leave them out with --allow-missing, which records them",
@@ -108,14 +107,16 @@ def check_and_number(
         if damaged:
             left_out["images"] = sorted(damaged)
 
-    leave_out(found.unusable)
+    unusable = "of the data set cannot be used"
+    leave_out(found.unusable, f"entry {unusable}", f"entries {unusable}")
     sizes = {label: len(items) for label, items in found.classes.items()}
     check_counts(name, sizes, found.expected, found.place, left_out if allow_missing else None)
     kept = found.classes
     if found.table is None:
         digests, damaged = _look_at_files(name, found, progress)
         refused = {} if keeps_damaged() else damaged
-        leave_out(refused)
+        unread = "of the raw folder cannot be read"
+        leave_out(refused, f"file {unread}", f"files {unread}")
         kept = {
             label: [
                 item if item.sha256 else replace(item, sha256=digests.get(file_of(item.path)))
@@ -240,7 +241,7 @@ def check_counts(
             raise SourceError(
                 f"{name}: no images of {listing(empty)}" if empty else f"{name}: no classes",
                 where=str(where),
-                fix="check that the folder is whole",
+                fix="check that it is whole, or leave empty classes out with --allow-missing",
             )
         if empty and left_out is not None:
             left_out["classes"] = empty

@@ -74,7 +74,7 @@ def find(
             classes[of_row].append(Item(f"{split}#{row}", sha256=digests.get(row)))
 
     def content(path: str) -> bytes:
-        return _encoded(rows[int(path.rpartition("#")[2])][image])
+        return _encoded(rows[int(path.rpartition("#")[2])][image] or {})
 
     return Found(
         classes,
@@ -191,17 +191,15 @@ def _look_at_images(
 
 def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:
     try:
-        data = _encoded(entry)
+        data = _encoded(entry or {})
     except OSError as error:
         return "", f"cannot be opened: {error.strerror}"
     return check_bytes(data) if data else ("", "has no image")
 
 
-def _encoded(entry: Mapping[str, Any] | None) -> bytes:
+def _encoded(entry: Mapping[str, Any]) -> bytes:
     """Return an undecoded image: its bytes where the table holds them, else those of its file."""
-    if entry is None:
-        return b""
     data: bytes | None = entry.get("bytes")
-    if data is None:
-        data = Path(entry["path"]).read_bytes() if entry.get("path") else b""
-    return data
+    if data is None and entry.get("path"):
+        return Path(entry["path"]).read_bytes()
+    return data or b""

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 from benchmark_spec.errors import SourceError
@@ -148,17 +147,16 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
     reasons = {path: _unfit(own) for path, own in text.items()}
     left_out |= sorted(Counter(reason for reason in reasons.values() if reason).items())
     filed = {path: every[path] for path, reason in reasons.items() if not reason}
-    seen, damaged = _look(png, filed, progress)
+    seen = _look(png, filed, progress)
     left_out["blank"] = sum(picture.blank for picture in seen.values())
     left_out["too large"] = sum(picture.pixels is None for picture in seen.values())
-    pixels = {path: s.pixels for path, s in seen.items() if s.pixels and not s.blank} | damaged
+    pixels = {path: own.pixels for path, own in seen.items() if own.pixels and not own.blank}
     classes = sort_into_classes({path: filed[path] for path in sorted(pixels)}, pixels, left_out)
     prefix = png.relative_to(folder).as_posix()
 
     def item(path: str) -> Item:
         creator, licence = text[path].creator, text[path].licence
-        digest = seen[path].sha256 if path in seen else None
-        return Item(f"{prefix}/{path}", None, creator, licence, digest)
+        return Item(f"{prefix}/{path}", None, creator, licence, seen[path].sha256 or None)
 
     return Found(
         {label: [item(path) for path in paths] for label, paths in classes.items()},
@@ -231,25 +229,19 @@ def _drawings(
     return png, filed, text_of
 
 
-def _look(
-    png: Path, paths: Mapping[str, Any], progress: Progress
-) -> tuple[dict[str, Look], dict[str, str]]:
-    """Return the pixels of each picture; those of damaged ones separately, all different."""
+def _look(png: Path, paths: Collection[str], progress: Progress) -> dict[str, Look]:
+    """Look at each picture; damaged ones, of no SHA-256, are like no other."""
 
-    def one(path: str) -> Look | None:
+    def one(path: str) -> Look:
         try:
             return look(png / path)
         except (OSError, SourceError):
-            return None
+            return Look("", f"damaged: {path}")
 
     seen: dict[str, Look] = {}
-    damaged: dict[str, str] = {}
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for done, (path, picture) in enumerate(zip(paths, threads.map(one, paths), strict=True)):
-            if picture:
-                seen[path] = picture
-            else:
-                damaged[path] = f"damaged: {path}"
+            seen[path] = picture
             if done % 50 == 0:
                 progress(f"openclipart: {done} of {len(paths)} drawings looked at")
-    return seen, damaged
+    return seen
