@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +260,7 @@ def _flower_labels(path: Path, most: int) -> list[int]:
     return labels
 
 
-COCO_IMAGES, COCO_BOXES = "train2017", "annotations/instances_train2017.json"
+COCO_IMAGES = "train2017"
 SCALE = 1.2
 
 
@@ -269,7 +271,7 @@ def _find_coco(source: Source, folder: Path, *, every: bool = False) -> Found:
     al. (TMLR 2024) counted: single objects before crowds, the largest, the first.  Which crop the
     released runs took is not known.  COCO's own list has the order of the categories.
     """
-    path = folder / source.place_of(folder, COCO_BOXES)
+    path = folder / source.check_entries(folder)[1]
     content = read_json(path, "images", "annotations", "categories")
     with reading_entries(path):
         categories = {category["id"]: category["name"] for category in content["categories"]}
@@ -299,12 +301,10 @@ def _find_coco(source: Source, folder: Path, *, every: bool = False) -> Found:
                 boxes[label].append((file, rank, item))
     classes = {}
     for label, of_class in boxes.items():
-        of_class.sort(key=lambda box: box[0])
-        best: dict[str, tuple[tuple[bool, float], Item]] = {}
-        for file, rank, item in of_class:
-            if file not in best or rank > best[file][0]:
-                best[file] = rank, item
-        classes[label] = [item for *_, item in (of_class if every else best.values())]
+        of_class.sort(key=itemgetter(0))
+        of_photo = groupby(of_class, key=itemgetter(0))
+        best = [max(own, key=itemgetter(1)) for _, own in of_photo]  # of equal ones the first
+        classes[label] = [item for *_, item in (of_class if every else best)]
     return Found(classes, folder)
 
 

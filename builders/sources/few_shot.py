@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -187,14 +187,12 @@ def _find_cifar_fs(source: Source, folder: Path, part: str) -> Found:
 # ---- tables of labels ----------------------------------------------------------------------------
 
 ISIC = "ISIC2018_Task3_Training"
-ISIC_LABELS = (f"{ISIC}_GroundTruth/{ISIC}_GroundTruth.csv", f"{ISIC}_GroundTruth.csv")
 ISIC_LESIONS = (f"{ISIC}_LesionGroupings.csv", f"{ISIC}_GroundTruth/{ISIC}_LesionGroupings.csv")
 
 
 def _find_isic(source: Source, folder: Path, part: str) -> Found:
     """Find the images of each diagnosis; those of one lesion are a group, if the list is there."""
-    require_entries(source.name, folder, f"{ISIC}_Input")
-    table = _first(source, folder, ISIC_LABELS)
+    _, table = source.check_entries(folder)
     lesions = next((name for name in ISIC_LESIONS if (folder / name).is_file()), None)
     rows = _rows(folder / lesions, "image", "lesion_id") if lesions else ()
     lesion_of = {row["image"]: row["lesion_id"] for row in rows}
@@ -216,12 +214,9 @@ def _find_isic(source: Source, folder: Path, part: str) -> Found:
     return _found(folder, _by_class(pairs()), table, *([lesions] if lesions else []))
 
 
-CHESTX_TABLES = ("Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv")
-
-
 def _find_chestx(source: Source, folder: Path, part: str) -> Found:
     """Find the images with one finding alone, of those of the part; a group is a patient."""
-    table = _first(source, folder, CHESTX_TABLES)
+    (table,) = source.check_entries(folder)
     places = sorted(path.relative_to(folder) for path in folder.glob("images_*/images"))
     of_image = {
         Path(path).name: path for place in places for path in image_files(folder, place.as_posix())
@@ -234,14 +229,6 @@ def _find_chestx(source: Source, folder: Path, part: str) -> Found:
         if row["Finding Labels"] in wanted and (name := row["Image Index"])
     )
     return _found(folder, _by_class(pairs), table)
-
-
-def _first(source: Source, folder: Path, names: Sequence[str]) -> str:
-    """Return the first of several names that a file has in a raw folder."""
-    there = next((name for name in names if (folder / name).is_file()), None)
-    if there is None:
-        require_entries(source.name, folder, names[0])
-    return there or names[0]
 
 
 FINDERS: Mapping[str, Callable[[Source, Path, str], Found]] = {

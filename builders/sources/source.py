@@ -44,8 +44,8 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
         that they may have.
     entry, sizes
         Of the catalogue: its name there, and images of each class in place of those there.
-    entries, elsewhere
-        Files and folders that must be there, and another place of an entry.
+    entries
+        Files and folders that must be there; of a file that may lie in another place, ``A or B``.
     split, tested
         Meta-Dataset's numbers of classes for training, validation and test (ICLR 2020); or, in
         words, which classes are tested.
@@ -76,7 +76,6 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     entry: str = ""
     sizes: tuple[int, ...] = ()
     entries: tuple[str, ...] = ()
-    elsewhere: dict[str, str] = {}
     split: tuple[int, int, int] = (0, 0, 0)
     tested: str = ""
     record: dict[str, str] = {}
@@ -149,14 +148,10 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
             self.name, about, found, allow_missing=allow_missing, progress=progress
         )
 
-    def place_of(self, folder: Path, entry: str) -> str:
-        """Return where one of the entries lies in a raw folder."""
-        other = self.elsewhere.get(entry, entry)
-        return other if not (folder / entry).is_file() and (folder / other).is_file() else entry
-
     def check_entries(self, folder: Path) -> list[str]:
         """Return where the entries lie; SourceError if the folder lacks any."""
-        places = [self.place_of(folder, entry) for entry in self.entries]
+        every = [entry.split(" or ") for entry in self.entries]
+        places = [next((p for p in one if (folder / p).is_file()), one[0]) for one in every]
         require_entries(self.name, folder, *places)
         return places
 
