@@ -14,8 +14,6 @@ from builders.attributes import pixels
 from builders.attributes.captioner import GIVEN
 from builders.attributes.captioners import write_captions
 from builders.attributes.given import (
-    ATTRIBUTES,
-    TEXTS,
     came_with,
     given_attributes,
     given_texts,
@@ -59,7 +57,7 @@ def make_attributes(
         images.check_unchanged()
         return attributes_table(attributes), {**made, **pixels.DEPENDS_ON}
     if recipe.attributes == GIVEN:
-        came = came_with(source, TEXTS) is not None or images.texts is not None
+        came = came_with(source, "texts") or images.texts is not None
         titles = given_texts(images, source) if came else [None] * total
         if recipe.word:
             of_word = given_values(images, source, recipe.word, titles)
@@ -67,7 +65,7 @@ def make_attributes(
         words = given_attributes(images, source)
         if recipe.errors is not None:
             paths = images.images.column("path").to_pylist()
-            known = came_with(source, ATTRIBUTES) or sorted({word for own in words for word in own})
+            known = came_with(source, "attributes") or sorted({w for own in words for w in own})
             words = recipe.errors(words, paths, known)
             made["errors"] = asdict(recipe.errors)
         return attributes_table(words, titles), made

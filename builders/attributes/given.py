@@ -1,7 +1,4 @@
-"""Texts and attributes that came with a data set.
-
-A source has them if its module defines ``TEXTS``, or ``ATTRIBUTES``, those that images may have.
-"""
+"""Texts and attributes that came with a data set."""
 
 from __future__ import annotations
 
@@ -12,17 +9,15 @@ from hashlib import sha256
 from typing import Any
 
 from benchmark_spec.errors import SourceError, SpecError
-from builders.sources import SOURCES, source_module
+from builders.sources import SOURCES
 from builders.sources.image_set import ImageSet
-
-TEXTS, ATTRIBUTES = "TEXTS", "ATTRIBUTES"
-"""Names in the modules."""
+from builders.sources.source import source_of
 
 
 def given_texts(images: ImageSet, source: str) -> list[str | None]:
     """Return the text that came with each of N images; None where nothing came."""
     if images.texts is None:
-        check_given(source, TEXTS)
+        check_given(source, "texts")
     of_path = images.texts or {}
     return [of_path.get(path) for path in images.images.column("path").to_pylist()]
 
@@ -30,7 +25,7 @@ def given_texts(images: ImageSet, source: str) -> list[str | None]:
 def given_attributes(images: ImageSet, source: str) -> list[list[str]]:
     """Return the attributes that came with each of N images: sorted, each once, in lower case."""
     if images.attributes is None:
-        check_given(source, ATTRIBUTES)
+        check_given(source, "attributes")
     of_path, paths = images.attributes or {}, images.images.column("path").to_pylist()
     return [sorted({attribute.lower() for attribute in of_path.get(path, ())}) for path in paths]
 
@@ -58,12 +53,12 @@ def given_values(
 
 
 def check_given(source: str, name: str, where: str = "") -> Any:
-    """Return a source's :data:`TEXTS` or :data:`ATTRIBUTES`; SourceError if it has none."""
+    """Return whether ``texts`` came with a source, or its ``attributes``; SourceError if none."""
     came = came_with(source, name)
-    if came is None:
+    if not came:
         others = ", ".join(other for other in SOURCES if came_with(other, name))
         raise SourceError(
-            f"no {name.lower()} came with {source}",
+            f"no {name} came with {source}",
             where=where,
             expected=f"a source that has some: {others}",
             fix="of own data name in the options `texts`, a CSV file of a folder or a column of a "
@@ -74,8 +69,8 @@ def check_given(source: str, name: str, where: str = "") -> Any:
 
 
 def came_with(source: str, name: str) -> Any:
-    """Return a source's texts or attributes, or None."""
-    return getattr(source_module(source), name, None)
+    """Return whether ``texts`` came with a source; or its ``attributes``, none if it has none."""
+    return getattr(source_of(source), name)
 
 
 MARK = "~"

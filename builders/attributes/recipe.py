@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmark_spec.errors import SpecError, UnknownNameError
 from builders.attributes.captioner import CAPTIONERS, COCA, GIVEN, check_captioner
 from builders.attributes.captioners import CaptionerName
-from builders.attributes.given import ATTRIBUTES, MARK, TEXTS, TaggerErrors, check_given
+from builders.attributes.given import MARK, TaggerErrors, check_given
 from builders.attributes.taggers import TAGGERS, check_tagger, load_tagger
 
 OWN_TEXTS, OWN_ATTRIBUTES = {"texts", "text"}, {"attributes"}
@@ -94,11 +94,11 @@ def check_recipe(
     Folders and files of captioners are also looked up in `weights`.
     """
     if recipe.attributes == GIVEN and not OWN_ATTRIBUTES & set(options):
-        attributes = check_given(source, ATTRIBUTES, where)
+        attributes = check_given(source, "attributes", where)
         if recipe.word and recipe.word not in attributes:
             raise UnknownNameError(f"attribute of {source}", recipe.word, attributes, where=where)
     if recipe.texts == GIVEN and not OWN_TEXTS & set(options):
-        check_given(source, TEXTS, where)
+        check_given(source, "texts", where)
     if recipe.tagger:
         load_tagger(recipe.tagger)
     if recipe.captioner:

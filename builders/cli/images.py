@@ -19,7 +19,7 @@ from builders.cli.options import (
     source_options,
     spec_option,
 )
-from builders.sources import PACKAGED, source_module
+from builders.sources import PACKAGED
 from fslbench_data.cli.options import FILE, output_to
 
 
@@ -52,7 +52,7 @@ def source(
     import pyarrow.parquet as pq
 
     from builders.sources.export import check_folder, write_pictures
-    from builders.sources.read import read_source
+    from builders.sources.source import read_source
     from fslbench_data.files import whole_file
     from fslbench_data.render.console import steps
 
@@ -106,13 +106,13 @@ def fetch(name: str, folder: Path) -> None:
     from benchmark_spec.errors import UnknownNameError
     from builders.features import packaged as weights
     from builders.sources.packages import fetch as fetch_packages
+    from builders.sources.source import source_of
     from fslbench_data.render.console import steps
 
     if name in weights.NAMES:
         needed, layout = weights.packages_of(name), weights.layout_of(name)
     elif name in PACKAGED:
-        source = source_module(name)
-        needed, layout = source.PACKAGES, source.LAYOUT
+        needed, layout = source_of(name).packages, source_of(name).layout
     else:
         raise UnknownNameError(
             "source of images or weights", name, (*PACKAGED, *weights.WEIGHTS, weights.ALL)
@@ -157,7 +157,7 @@ def features(
     """
     from builders.features import check_backbone, is_network, precomputed
     from builders.sources.checking import keeping_damaged
-    from builders.sources.read import read_source
+    from builders.sources.source import read_source
     from fslbench_data.evaluation.progress import progress_bar
     from fslbench_data.render.console import steps
 
@@ -219,7 +219,7 @@ def attributes(
     from benchmark_spec.errors import SpecError
     from builders.attributes import Recipe, attribute_statistics, check_recipe, make_attributes
     from builders.features import WORK, Settings
-    from builders.sources.read import read_source
+    from builders.sources.source import read_source
     from fslbench_data.files.parquet import write_table
     from fslbench_data.render.console import steps
 

@@ -133,7 +133,7 @@ def answer(
     """
     from benchmark_spec.extras import require
     from builders.release.spec_file import find_spec, read_spec
-    from builders.sources.read import read_source
+    from builders.sources.source import read_source
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 

@@ -25,6 +25,7 @@ from builders.features.extraction import described
 from builders.features.shards import Pieces, cut
 from builders.sources.image_set import ImageSet, silent
 from builders.sources.packaged import canaries
+from builders.sources.source import source_of
 from fslbench_data.evaluation.progress import Progress
 from fslbench_data.files import clear_temporary, sha256_of, write_whole
 from fslbench_data.release.features import Features, read_features
@@ -98,7 +99,7 @@ def write_precomputed(
     clear_temporary(folder, deep=True)
     of = [images]
     if is_network(backbone) and images.name != canaries.NAME:
-        of = [canaries.read(), images]  # the few first: what is wrong shows at once
+        of = [source_of(canaries.NAME).read(), images]  # the few first: what is wrong shows at once
     with ExitStack() as unfinished:  # all is kept until all is written
         tables: list[Table] = []
         for dataset in of:

@@ -27,7 +27,7 @@ from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
-from builders.sources.read import raw_folder, read_source
+from builders.sources.source import raw_folder, read_source
 from fslbench_data.tasks.draw import groups_of
 from fslbench_data.tasks.redraw import EVIDENCE
 

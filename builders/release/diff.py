@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from benchmark_spec.digest import content_digest_of
 from benchmark_spec.errors import ReleaseError, listing, many, quoted
 from benchmark_spec.manifest import Dataset, Manifest, Table, without_shard
@@ -88,10 +86,9 @@ def check_version(old: Release, new: Release, fix: str = "") -> None:
 
 def next_version(version: str, level: Level) -> str:
     """Return the lowest version above another by a level."""
-    major, minor, patch = (int(part) for part in version.split("."))
-    if level == "major":
-        return f"{major + 1}.0.0"
-    return f"{major}.{minor + 1}.0" if level == "minor" else f"{major}.{minor}.{patch + 1}"
+    numbers, raised = version.split("."), len(LEVELS) - 1 - LEVELS.index(level)
+    later = [*numbers[:raised], str(int(numbers[raised]) + 1), "0", "0"]
+    return ".".join(later[: len(LEVELS)])
 
 
 def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:
@@ -192,18 +189,9 @@ def _content(was: Table, now: Table, old: Release, new: Release) -> str:
         r.task_table(TaskSetInfo(t.dataset, TaskSetName.parse(t.name), t.rows, t.fingerprint))
         for r, t in ((old, was), (new, now))
     )
-    shared = min(len(a), len(b))
-    equal = np.ones(shared, bool)
-    for name in a.column_names[1:]:
-        left, right = (
-            t.slice(0, shared)
-            .column(name)
-            .combine_chunks()
-            .flatten()
-            .to_numpy(zero_copy_only=False)
-            for t in (a, b)
-        )
-        equal &= (left == right).reshape(shared, -1).all(axis=1)
-    if equal.all():
+    pairs = zip(*(table.drop_columns("task_id").to_pylist() for table in (a, b)), strict=False)
+    other = next((task for task, (one, two) in enumerate(pairs) if one != two), None)
+    if other is None:
+        shared = min(len(a), len(b))
         return f"{len(a)} tasks became {len(b)}, of which the first {shared} are equal"
-    return f"{_rows(was)} became {_rows(now)}, the first other one is task {int(equal.argmin())}"
+    return f"{_rows(was)} became {_rows(now)}, the first other one is task {other}"

@@ -23,9 +23,9 @@ from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
 from builders.release.queries import backbone_of, estimates_variances, no_number
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
-from builders.sources import GENERAL, SOURCES, source_module
+from builders.sources import GENERAL, SOURCES
 from builders.sources.packaged import canaries
-from builders.sources.read import check_options, class_sizes_from_lists, terms_of
+from builders.sources.source import check_options, class_sizes_from_lists, source_of, terms_of
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.draw import checked_sizes
 
@@ -148,7 +148,7 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
     others = dataset.every_backbone[len(dataset.features) :]
     for backbone in (*bases, *others, *(tuned.backbones if tuned else ())):
         check_backbone(backbone, where)
-    grey = [name for name in SOURCES if getattr(source_module(name), "PIXELS", False)]
+    grey = [name for name in SOURCES if source_of(name).pixels]
     if PIXELS in (*bases, *others) and dataset.source not in grey:
         raise SpecError(
             f"{where}: `pixels` are the grey levels of images of 8 or 28 pixels, which "

@@ -38,7 +38,7 @@ from builders.sampling import draw_again
 from builders.sources import GENERAL, SOURCES
 from builders.sources.image_set import differing_images
 from builders.sources.pictures import check_bytes, file_of
-from builders.sources.read import read_source
+from builders.sources.source import read_source
 from fslbench_data.files import sha256_of
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release

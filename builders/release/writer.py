@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -146,12 +146,10 @@ class ReleaseWriter:
             classes = classes.append_column(schemas.CLASSES_OPTIONAL.field("superclass"), column)
         if images is not None:
             schemas.check(images, schemas.IMAGES, f"images of {name}")
-        of_kind: dict[Kind, pa.Table | None] = {"classes": classes, "images": images}
-        tables = [
-            self._write(kind, name, "", table, provenance or {}, partial(write_table, table))
-            for kind, table in of_kind.items()
-            if table is not None
-        ]
+        how = provenance or {}
+        tables = self._write("classes", name, "", [classes], how, write_table)
+        if images is not None:
+            tables += self._write("images", name, "", [images], how, write_table)
         return self._add(tables, [dataset])
 
     def add_tasks(
@@ -165,8 +163,8 @@ class ReleaseWriter:
     ) -> Made:
         """Add a task set; of one that is `drawn` only how it is drawn again, and its digest."""
         schemas.check(table, schemas.task_set(name), f"{dataset}/{name}")
-        write = None if drawn else partial(write_table, table)
-        return self._add([self._write("tasks", dataset, str(name), table, provenance, write)])
+        write = None if drawn else write_table
+        return self._add(self._write("tasks", dataset, str(name), [table], provenance, write))
 
     def add_features(
         self, dataset: str, backbone: str, features: Pieces, provenance: Mapping[str, Any]
@@ -178,16 +176,16 @@ class ReleaseWriter:
         """
         images, where = self._dataset(dataset).n_images, f"{backbone} of {dataset}"
         scale = scale_of(pa.float32(), provenance, where) if "scale" in provenance else None
-        shards, entries = number_of_shards(images), []
-        for shard, table in enumerate(cut(features, images, where, scale)):
-            scale_of(table.schema.field("feature").type.value_type, provenance, where)
-            write = partial(write_shard, table, shards=shards)
-            entries.append(
-                self._write(
-                    "features", dataset, backbone, table, provenance, write, (shard, shards)
-                )
-            )
-        return self._add(entries)
+        shards = number_of_shards(images)
+
+        def tables() -> Iterator[pa.Table]:
+            for table in cut(features, images, where, scale):
+                scale_of(table.schema.field("feature").type.value_type, provenance, where)
+                yield table
+
+        write = partial(write_shard, shards=shards)
+        made = self._write("features", dataset, backbone, tables(), provenance, write, shards)
+        return self._add(made)
 
     def add_pictures(
         self,
@@ -197,14 +195,9 @@ class ReleaseWriter:
         provenance: Mapping[str, Any],
     ) -> Made:
         """Add the pictures of a data set, in shards, one of which is held in memory."""
-        count, entries = number_of_picture_shards(self._dataset(dataset).n_images), []
-        for shard, table in enumerate(shards):
-            schemas.check(table, schemas.PICTURES, f"pictures of {dataset}")
-            write = partial(write_pictures, table, class_names=class_names)
-            entries.append(
-                self._write("pictures", dataset, "", table, provenance, write, (shard, count))
-            )
-        return self._add(entries)
+        count = number_of_picture_shards(self._dataset(dataset).n_images)
+        write = partial(write_pictures, class_names=class_names)
+        return self._add(self._write("pictures", dataset, "", shards, provenance, write, count))
 
     def add_attributes(
         self, dataset: str, name: str, table: pa.Table, provenance: Mapping[str, Any]
@@ -213,22 +206,21 @@ class ReleaseWriter:
         check_attribute_set_name(name, dataset)
         where = f"attributes {name} of {dataset}"
         check_attributes_table(table, self._dataset(dataset).n_images, where)
-        write = partial(write_table, table)
-        return self._add([self._write("attributes", dataset, name, table, provenance, write)])
+        made = self._write("attributes", dataset, name, [table], provenance, write_table)
+        return self._add(made)
 
     def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> Made:
         """Add a reference method's results, checked against the task sets added so far."""
         validated = validate(submission, self.so_far())
         (method,) = validated.methods
-        write = partial(write_results, submission)
-        return self._add([self._write("results", "", method, submission.table, provenance, write)])
+        own, write = [submission.table], lambda _, path: write_results(submission, path)
+        return self._add(self._write("results", "", method, own, provenance, write))
 
     def digest(self, kind: Kind, dataset: str, name: str = "") -> str:
         """Return the content digest of a table of one file that is written; empty of none."""
         key = (kind, dataset, name)
-        return next(
-            (t.digest for t in self._manifest.tables if (t.kind, t.dataset, t.name) == key), ""
-        )
+        tables = self._manifest.tables
+        return next((t.digest for t in tables if (t.kind, t.dataset, t.name) == key), "")
 
     def so_far(self) -> Release:
         """Return the release as it stands, to run baselines on it."""
@@ -261,16 +253,20 @@ class ReleaseWriter:
         kind: Kind,
         dataset: str,
         name: str,
-        table: pa.Table,
+        tables: Iterable[pa.Table],
         provenance: Mapping[str, Any],
-        write: Callable[[Path], None] | None,
-        shard: tuple[int, int] = (0, 1),
-    ) -> Table:
-        """Write a table where nothing was written so far, and return its entry of the manifest."""
-        path = table_path(kind, self._dataset(dataset).name if dataset else "", name, *shard)
-        if any(t.path == path for t in self._manifest.tables):
-            raise SpecError(f"{path} would be written twice ({name or dataset})")
-        return written(self.folder, path, kind, dataset, name, table, provenance, write)
+        write: Callable[[pa.Table, Path], None] | None,
+        shards: int = 1,
+    ) -> list[Table]:
+        """Write tables where nothing was written so far; give their entries of the manifest."""
+        about, entries = (kind, self._dataset(dataset).name if dataset else "", name), list[Table]()
+        for shard, table in enumerate(tables):
+            path = table_path(*about, shard, shards)
+            if any(t.path == path for t in self._manifest.tables):
+                raise SpecError(f"{path} would be written twice ({name or dataset})")
+            to_file = partial(write, table) if write else None
+            entries.append(written(self.folder, path, *about, table, provenance, to_file))
+        return entries
 
     def _add(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Made:
         """Take what is written into the manifest."""

@@ -1,10 +1,13 @@
-"""Data sets of the catalogue, a row each, read from the raw layout of their authors."""
+"""Data sets of the catalogue, from the raw layout of their authors, and their test classes."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,8 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.errors import CatalogueError, SourceError, listing
 from benchmark_spec.extras import require
-from builders.sources.catalogued_source import CataloguedSource, Classes, Find, Split
-from builders.sources.checking import check_counts
-from builders.sources.image_set import ImageSet, Item, Progress, images_table, silent
+from builders.sources.checking import Found
+from builders.sources.image_set import Item, Progress, images_table
 from builders.sources.raw_files import (
     folders,
     image_files,
@@ -28,14 +30,67 @@ from builders.sources.raw_files import (
     read_table,
     reading_entries,
     require_entries,
+    sha256_of_files,
 )
+from builders.sources.source import Source
 from fslbench_data.files.pictures import Picture
+
+SEED = 22
+"""Meta-Dataset draws its splits with ``RandomState(22)``; numpy has frozen its stream."""
+
+
+def find(source: Source, folder: Path, progress: Progress) -> Found:
+    """Find the images of the test classes."""
+    lists = [place for place in source.check_entries(folder) if (folder / place).is_file()]
+    for name in lists:
+        progress(f"{source.name}: reading {name}")
+    classes = dict(zip(("train", "valid", "test"), source.split, strict=True))
+    drawn_with = f"numpy.random.RandomState({SEED})"
+    split = {"drawn_with": drawn_with, "seed": SEED, "classes": classes}
+    provenance = {"lists": sha256_of_files(folder, *lists)} if lists else {}
+    return replace(
+        FINDERS[source.name](source, folder),
+        expected=source.expected,
+        provenance={**provenance, "split": source.tested or split, **source.record},
+        superclass_of=source.dataset.superclass_of,
+    )
+
+
+def drawn_positions(train: int, valid: int, test: int) -> list[int]:
+    """Return positions of the test classes in the data set's list of classes, ascending.
+
+    Training and validation classes are drawn together; test classes are what is left.
+    """
+    every = train + valid + test
+    drawn = np.random.RandomState(SEED).choice(every, train + valid, replace=False)
+    rest: list[int] = np.setdiff1d(np.arange(every), drawn).tolist()
+    return rest
+
+
+def held_out(source: Source, labels: Sequence[str], where: Path) -> list[str]:
+    """Return the test classes among those of a data set, which a list at `where` names."""
+    if len(labels) != sum(source.split):
+        raise CatalogueError(
+            f"{len(labels)} classes are listed, so that the split cannot be drawn",
+            where=str(where),
+            expected=f"{sum(source.split)} classes",
+            fix="check that the file is whole and of the right version",
+        )
+    return [labels[position] for position in drawn_positions(*source.split)]
+
+
+def _held_out_or_known(source: Source, labels: Sequence[str], where: Path) -> list[str]:
+    """Return the test classes among all, or those that are there of a folder without others."""
+    if len(labels) == sum(source.split):
+        return held_out(source, labels, where)
+    return [label for label in labels if label in source.expected]
+
 
 VARIANTS, BOXES = "data/variants.txt", "data/images_box.txt"
 OF_VARIANTS = ("data/images_variant_trainval.txt", "data/images_variant_test.txt")
 
 
-def _find_aircraft(source: CataloguedSource, folder: Path) -> Classes:
+def _find_aircraft(source: Source, folder: Path) -> Found:
     """Find the test variants, training and test images alike, cropped to their boxes.
 
     The authors count pixels from 1, so that a tight box would begin a pixel earlier.
@@ -52,8 +107,7 @@ def _find_aircraft(source: CataloguedSource, folder: Path) -> Classes:
                 )
             of_variant[variant].append(image)
     tested = {
-        name: sorted(of_variant[name])
-        for name in source.drawn.held_out(variants, folder / VARIANTS)
+        name: sorted(of_variant[name]) for name in held_out(source, variants, folder / VARIANTS)
     }
     boxless = [image for images in tested.values() for image in images if image not in boxes]
     if boxless:
@@ -62,10 +116,11 @@ def _find_aircraft(source: CataloguedSource, folder: Path) -> Classes:
             where=str(folder / BOXES),
             fix="get the file again from the data set's authors",
         )
-    return {
+    classes = {
         name: [Item(f"data/images/{image}.jpg#xywh={boxes[image]}") for image in images]
         for name, images in tested.items()
     }
+    return Found(classes, folder)
 
 
 def _aircraft_box(fields: list[str]) -> str:
@@ -76,23 +131,23 @@ def _aircraft_box(fields: list[str]) -> str:
     return f"{left},{top},{right - left},{bottom - top}"
 
 
-def _find_cub(source: CataloguedSource, folder: Path) -> Classes:
+def _find_cub(source: Source, folder: Path) -> Found:
     species = list(read_table(folder / "classes.txt", 2).values())
-    tested = source.drawn.held_out(species, folder / "classes.txt")
-    return {name: items_in(folder, f"images/{name}") for name in tested}
+    tested = held_out(source, species, folder / "classes.txt")
+    return Found({name: items_in(folder, f"images/{name}") for name in tested}, folder)
 
 
-def _find_dtd(source: CataloguedSource, folder: Path) -> Classes:
+def _find_dtd(source: Source, folder: Path) -> Found:
     """Find the test textures; a folder with these alone will do."""
     place = folder / "images"
-    tested = source.held_out_or_known(folders(place), place)
-    return {name: items_in(folder, f"images/{name}") for name in tested}
+    tested = _held_out_or_known(source, folders(place), place)
+    return Found({name: items_in(folder, f"images/{name}") for name in tested}, folder)
 
 
 FUNGI = ("train.json", "val.json")
 
 
-def _find_fungi(source: CataloguedSource, folder: Path) -> Classes:
+def _find_fungi(source: Source, folder: Path) -> Found:
     """Find the test species; the competition's test images have no public labels.
 
     A class is called ``NNNN.name`` after its category, since two categories may share a name.
@@ -113,7 +168,7 @@ def _find_fungi(source: CataloguedSource, folder: Path) -> Classes:
             )
         names = [labels[category] for category in sorted(labels)]
         classes: dict[str, list[Item]] = {
-            name: [] for name in source.drawn.held_out(names, folder / FUNGI[0])
+            name: [] for name in held_out(source, names, folder / FUNGI[0])
         }
         category_of: dict[Any, int] = {}
         for content in contents:
@@ -134,49 +189,51 @@ def _find_fungi(source: CataloguedSource, folder: Path) -> Classes:
                 if label in classes:
                     item = Item(image["file_name"], creator=image.get("rights_holder"))
                     classes[label].append(item)
-    return classes
+    return Found(classes, folder)
 
 
 ALPHABETS = "images_evaluation"
 
 
-def _find_omniglot(_: CataloguedSource, folder: Path) -> Classes:
+def _find_omniglot(_: Source, folder: Path) -> Found:
     """Find the drawings of each ``alphabet-character``."""
-    return {
+    classes = {
         f"{alphabet}-{character}": items_in(folder, f"{ALPHABETS}/{alphabet}/{character}")
         for alphabet in folders(folder / ALPHABETS)
         for character in folders(folder / ALPHABETS / alphabet)
     }
+    return Found(classes, folder, finish=lambda picture: require("PIL.ImageOps").invert(picture))
 
 
 SIGNS = "Final_Training/Images"
 
 
-def _find_traffic_signs(source: CataloguedSource, folder: Path) -> Classes:
+def _find_traffic_signs(source: Source, folder: Path) -> Found:
     """Find the images of each sign, which come in tracks: 30 frames, filmed as a car drives by."""
-    return {
+    classes = {
         name: [
             Item(path, group=(class_id, Path(path).name.partition("_")[0]))
             for path in image_files(folder, f"{SIGNS}/{class_id:05d}")
         ]
-        for class_id, name in enumerate(source.counts)
+        for class_id, name in enumerate(source.expected)
     }
+    return Found(classes, folder)
 
 
 FLOWER_LABELS = "imagelabels.mat"
 
 
-def _find_vgg_flower(source: CataloguedSource, folder: Path) -> Classes:
+def _find_vgg_flower(source: Source, folder: Path) -> Found:
     """Find the test flowers: a file's number is its place in the labels' list of categories."""
-    named = {int(name[:3]): name for name in source.counts}  # such as 005.english marigold
+    named = {int(name[:3]): name for name in source.expected}  # such as 005.english marigold
     classes: dict[str, list[Item]] = {
-        named[position + 1]: [] for position in source.drawn.test_positions()
+        named[position + 1]: [] for position in drawn_positions(*source.split)
     }
-    labels = _flower_labels(folder / FLOWER_LABELS, source.drawn.total)
+    labels = _flower_labels(folder / FLOWER_LABELS, sum(source.split))
     for number, category in enumerate(labels, start=1):
         if category in named:
             classes[named[category]].append(Item(f"jpg/image_{number:05d}.jpg"))
-    return classes
+    return Found(classes, folder)
 
 
 def _flower_labels(path: Path, most: int) -> list[int]:
@@ -203,24 +260,25 @@ def _flower_labels(path: Path, most: int) -> list[int]:
     return labels
 
 
-COCO_IMAGES, COCO_BOXES = "train2017", "annotations/instances_train2017.json"
+COCO_IMAGES = "train2017"
 SCALE = 1.2
 
 
-def _find_coco(source: CataloguedSource, folder: Path, *, every: bool = False) -> Classes:
+def _find_coco(source: Source, folder: Path, *, every: bool = False) -> Found:
     """Find boxes of the test categories, by photograph, with crops of at least one pixel.
 
-    That is `every` box, or one of each photograph and category: single objects before crowds, the
-    largest, the first.
+    That is `every` box, as in Meta-Dataset; or one of each photograph and category, as Lafargue et
+    al. (TMLR 2024) counted: single objects before crowds, the largest, the first.  Which crop the
+    released runs took is not known.  COCO's own list has the order of the categories.
     """
-    path = folder / source.place_of(folder, COCO_BOXES)
+    path = folder / source.check_entries(folder)[1]
     content = read_json(path, "images", "annotations", "categories")
     with reading_entries(path):
         categories = {category["id"]: category["name"] for category in content["categories"]}
         licences = {entry["id"]: entry["name"] for entry in content.get("licenses", ())}
         images = {image["id"]: image for image in content["images"]}
         boxes: dict[str, list[tuple[str, tuple[bool, float], Item]]] = {
-            label: [] for label in source.drawn.held_out(list(categories.values()), path)
+            label: [] for label in held_out(source, list(categories.values()), path)
         }
         for annotation in content["annotations"]:
             label = categories.get(annotation["category_id"])
@@ -243,13 +301,11 @@ def _find_coco(source: CataloguedSource, folder: Path, *, every: bool = False) -
                 boxes[label].append((file, rank, item))
     classes = {}
     for label, of_class in boxes.items():
-        of_class.sort(key=lambda box: box[0])
-        best: dict[str, tuple[tuple[bool, float], Item]] = {}
-        for file, rank, item in of_class:
-            if file not in best or rank > best[file][0]:
-                best[file] = rank, item
-        classes[label] = [item for *_, item in (of_class if every else best.values())]
-    return classes
+        of_class.sort(key=itemgetter(0))
+        of_photo = groupby(of_class, key=itemgetter(0))
+        best = [max(own, key=itemgetter(1)) for _, own in of_photo]  # of equal ones the first
+        classes[label] = [item for *_, item in (of_class if every else best)]
+    return Found(classes, folder)
 
 
 def crop(box: tuple[float, float, float, float], width: int, height: int) -> str:
@@ -267,102 +323,45 @@ def crop(box: tuple[float, float, float, float], width: int, height: int) -> str
     return f"{first_column},{first_row},{end_column - first_column},{end_row - first_row}"
 
 
-def _coco(
-    name: str, record: Mapping[str, str], find: Find = _find_coco, **more: Any
-) -> CataloguedSource:
-    """Make a source of crops of MS COCO 2017's training images; those of a photograph are a group.
-
-    Its test classes are 40 of the 80 categories, in the order of the annotation file.
-    """
-    return CataloguedSource(
-        name,
-        "train2017/*.jpg, and instances_train2017.json there or in annotations/, as "
-        "train2017.zip and annotations_trainval2017.zip unpack",
-        (COCO_IMAGES, COCO_BOXES),
-        find,
-        {
-            "crops": f"boxes scaled by {SCALE} about their centre, cut at the picture's edges",
-            **record,
-            "groups": "photographs",
-        },
-        Split(0, 40, 40),
-        lists=(COCO_BOXES,),
-        elsewhere={COCO_BOXES: "instances_train2017.json"},
-        **more,
-    )
-
-
 Bitmaps = NDArray[np.uint8]
 """Shape (n, 784), in a file."""
 
 SIDE = 28
 
 
-class _QuickDraw(CataloguedSource):
-    """Quick, Draw!: 7.7 million drawings, which stay in their files.
+def _find_quickdraw(source: Source, folder: Path) -> Found:
+    """Find Quick, Draw!'s 7.7 million drawings of the test classes, which stay in their files.
 
-    Image k of a class is row k - 1 of its file, in the order of the texts of k.  Tables are made
-    column by column, a class at a time.
+    Image k of a class is row k - 1 of its file, in the order of the texts of k; its `sha256` is
+    that of its 784 bytes.  A folder with the files of these classes alone will do.  The table is
+    made column by column, a class at a time.
     """
+    names = sorted(path.stem for path in folder.glob("*.npy"))
+    if not names:
+        require_entries(source.name, folder, "<class>.npy")
+    classes, damaged = dict[str, range](), dict[str, str]()
+    for label in _held_out_or_known(source, names, folder):
+        try:
+            classes[label] = range(len(_open_bitmaps(folder / f"{label}.npy")))
+        except (OSError, EOFError, ValueError) as error:
+            damaged[f"{label}.npy"] = f"is damaged: {error}"
 
-    def read(
-        self,
-        folder: Path,
-        *,
-        allow_missing: bool = False,
-        progress: Progress = silent,
-        expected: Mapping[str, int] | None = None,
-    ) -> ImageSet:
-        """Read the test classes; a folder with the files of these classes alone will do.
-
-        The `sha256` of an image is that of its 784 bytes.
-        """
-        expected = self.counts if expected is None else expected
-        if not any(folder.glob("*.npy")):
-            require_entries(self.name, folder, "<class>.npy")
-        names = sorted(path.stem for path in folder.glob("*.npy"))
-        chosen = self.held_out_or_known(names, folder)
-        left_out: dict[str, Any] = {}
-        bitmaps, damaged = {}, {}
-        for label in chosen:
-            try:
-                bitmaps[label] = _open_bitmaps(folder / f"{label}.npy")
-            except (OSError, EOFError, ValueError) as error:
-                damaged[f"{label}.npy"] = str(error)
-        if damaged and not allow_missing:
-            path, problem = next(iter(damaged.items()))
-            raise SourceError(
-                f"{self.name}: {path} is damaged: {problem}",
-                where=listing([str(folder / path) for path in damaged]),
-                expected=f"bytes of shape (n, {SIDE * SIDE}) or (n, {SIDE}, {SIDE})",
-                fix="get the file again, or leave it out with --allow-missing, which records it",
-            )
-        if damaged:
-            left_out["images"] = sorted(damaged)
-        bitmaps = {label: of_class for label, of_class in bitmaps.items() if len(of_class)}
-        sizes = {label: len(of_class) for label, of_class in bitmaps.items()}
-        check_counts(self.name, sizes, expected, folder, left_out if allow_missing else None)
-        if not sizes:
-            raise SourceError(f"{self.name}: no images are left", where=str(folder))
+    def table(sizes: Mapping[str, int], progress: Progress) -> pa.Table:
         parts, first = [], 0
-        for class_id, label in enumerate(sizes):
-            progress(f"{self.name}: {label}, {class_id + 1} of {len(sizes)} classes")
-            of_class = bitmaps.pop(label)  # so that its memory is given back
-            parts.append(_drawings_table(of_class, label, class_id, first))
-            first += len(of_class)
-        return ImageSet(
-            name=self.name,
-            about=self.ABOUT,
-            class_names=tuple(sizes),
-            class_sizes=tuple(sizes.values()),
-            images=pa.concat_tables(parts),
-            provenance={
-                "split": self.drawn.provenance(),
-                **self.record,
-                **({"left_out": left_out} if left_out else {}),
-            },
-            picture=lambda path: _drawing(folder, path),
-        )
+        for class_id, (label, size) in enumerate(sizes.items()):
+            progress(f"{source.name}: {label}, {class_id + 1} of {len(sizes)} classes")
+            bitmaps = _open_bitmaps(folder / f"{label}.npy")
+            parts.append(_drawings_table(bitmaps, label, class_id, first))
+            first += size
+        return pa.concat_tables(parts)
+
+    return Found(
+        {label: rows for label, rows in classes.items() if rows},
+        folder,
+        unusable=damaged,
+        table=table,
+        picture=lambda path: _drawing(folder, path),
+    )
 
 
 def text_order(n: int) -> pa.Array:
@@ -374,7 +373,10 @@ def _open_bitmaps(path: Path) -> Bitmaps:
     """Open the bitmaps of a file, left on the disk."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.dtype != np.uint8 or array.shape[1:] not in ((SIDE * SIDE,), (SIDE, SIDE)):
-        raise ValueError(f"{array.dtype} of shape {array.shape}")
+        raise ValueError(
+            f"{array.dtype} of shape {array.shape}, not bytes (n, {SIDE * SIDE}) or "
+            f"(n, {SIDE}, {SIDE})"
+        )
     bitmaps: Bitmaps = array.reshape(len(array), SIDE * SIDE)
     return bitmaps
 
@@ -404,110 +406,16 @@ def _drawing(folder: Path, path: str) -> Picture:
     return require("PIL.Image").fromarray(bitmap).convert("RGB")
 
 
-aircraft = CataloguedSource(
-    "aircraft",
-    "data/ with images/*.jpg, variants.txt, images_box.txt, images_variant_trainval.txt and "
-    "images_variant_test.txt, as fgvc-aircraft-2013b.tar.gz unpacks",
-    ("data/images", VARIANTS, BOXES, *OF_VARIANTS),
-    _find_aircraft,
-    {"order": "variants sorted by name, images by path"},
-    Split(70, 15, 15),
-    lists=(VARIANTS, BOXES, *OF_VARIANTS),
-)
-cub = CataloguedSource(
-    "cub",
-    "classes.txt, images/NNN.Name/*.jpg, as CUB_200_2011.tgz unpacks into CUB_200_2011/",
-    ("classes.txt", "images"),
-    _find_cub,
-    {"order": "classes as in classes.txt, images by path"},
-    Split(140, 30, 30),
-    lists=("classes.txt",),
-)
-dtd = CataloguedSource(
-    "dtd",
-    "images/<texture>/*.jpg, as dtd-r1.0.1.tar.gz unpacks into dtd/",
-    ("images",),
-    _find_dtd,
-    {"order": "classes sorted by name, images by path"},
-    Split(33, 7, 7),
-)
-fungi = CataloguedSource(
-    "fungi",
-    "train.json, val.json and the images where these name them (images/...), as "
-    "fungi_train_val.tgz and train_val_annotations.tgz unpack",
-    FUNGI,
-    _find_fungi,
-    {"order": "categories by id, images as in train.json, then as in val.json"},
-    Split(994, 200, 200),
-    lists=FUNGI,
-)
-# one crop of each photograph and category, as Lafargue et al. (TMLR 2024) counted; of the pair its
-# largest annotation, of equal ones the first, a crowd only where there is no single object.  Which
-# crop the released runs took is not known
-mscoco = _coco(
-    "mscoco",
-    {
-        "order": "categories as in the annotation file, crops by photograph",
-        "pairs": "of each photograph and category the largest box, crowds last",
-    },
-)
-# fmt: off
-mscoco_boxes = _coco(
-    "mscoco_boxes",
-    {"order": "categories as in the annotation file, crops by photograph, then as there"},
-    partial(_find_coco, every=True),
-    entry="mscoco",
-    note="346,980 images: one crop of every annotation, as in Meta-Dataset; the released "
-    "runs of Lafargue et al. (2024) had one crop of each (image, class) pair, which is mscoco.",
-    sizes=(  # dataset_specs/mscoco_dataset_spec.json of google-research/meta-dataset
-        7113, 43867, 5135, 6069, 9973, 10759, 1983, 9838, 10806, 6587,
-        9509, 8147, 5131, 6496, 2682, 6646, 3276, 4812, 24342, 7913,
-        20650, 5479, 6165, 14358, 9458, 5851, 6399, 2918, 5821, 38491,
-        5779, 8652, 4192, 2262, 2855, 225, 5610, 2637, 6613, 1481,
-    ),
-)
-# fmt: on
-omniglot = CataloguedSource(
-    "omniglot",
-    "images_evaluation/<alphabet>/<character>/*.png, as images_evaluation.zip unpacks",
-    (ALPHABETS,),
-    _find_omniglot,
-    {
-        "order": "alphabets sorted, characters sorted, images by path",
-        "shown": "inverted: white strokes on black",
-    },
-    "all characters of images_evaluation",
-    finish=lambda picture: require("PIL.ImageOps").invert(picture),
-)
-quickdraw = _QuickDraw(
-    "quickdraw",
-    "<class>.npy, the bitmaps of quickdraw_dataset/full/numpy_bitmap",
-    (".",),
-    lambda *_: {},
-    {
-        "order": "classes sorted by name, image k (row k - 1) as file_<k>.png sorted as text",
-        "sha256": "of an image's 784 bytes",
-    },
-    Split(241, 52, 52),
-)
-traffic_signs = CataloguedSource(
-    "traffic_signs",
-    "Final_Training/Images/00000/ to 00042/ with *.ppm, "
-    "as GTSRB_Final_Training_Images.zip unpacks into GTSRB/",
-    (SIGNS,),
-    _find_traffic_signs,
-    {
-        "order": "classes by id, images by path",
-        "groups": "tracks: the number before '_' in a file's name, within its class",
-    },
-    "all 43 classes of the training images",
-)
-vgg_flower = CataloguedSource(
-    "vgg_flower",
-    "imagelabels.mat, jpg/image_NNNNN.jpg, as 102flowers.tgz unpacks beside the labels",
-    (FLOWER_LABELS, "jpg"),
-    _find_vgg_flower,
-    {"order": "categories by id, images by number"},
-    Split(71, 15, 16),
-    lists=(FLOWER_LABELS,),
-)
+FINDERS: Mapping[str, Callable[[Source, Path], Found]] = {
+    "aircraft": _find_aircraft,
+    "cub": _find_cub,
+    "dtd": _find_dtd,
+    "fungi": _find_fungi,
+    "mscoco": _find_coco,
+    "mscoco_boxes": partial(_find_coco, every=True),
+    "omniglot": _find_omniglot,
+    "quickdraw": _find_quickdraw,
+    "traffic_signs": _find_traffic_signs,
+    "vgg_flower": _find_vgg_flower,
+}
+"""Gives the images of the test classes in a raw folder, by source."""

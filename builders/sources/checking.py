@@ -7,9 +7,13 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchmark_spec.errors import CatalogueError, SourceError, listing
 from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
@@ -31,123 +35,154 @@ def keeping_damaged() -> Iterator[None]:
         _damaged_kept.reset(token)
 
 
-def check_and_number(
-    name: str,
-    about: About,
-    folder: Path,
-    classes: Mapping[str, Sequence[Item]],
-    *,
-    expected: Mapping[str, int] | None = None,
-    allow_missing: bool = False,
-    provenance: Mapping[str, Any] | None = None,
-    finish: Callable[[Picture], Picture] | None = None,
-    picture: Callable[[str], Picture] | None = None,
-    check: Callable[[Path], tuple[str, str]] = check_file,
-    progress: Progress = silent,
-) -> ImageSet:
-    """Compare classes and counts with what is expected, check every file, number the images.
+@dataclass(frozen=True)
+class Found:
+    """What a source finds in a raw folder, in the frozen order of classes and images.
 
-    Parameters
+    Attributes
     ----------
     classes
-        The items of each class, both in their frozen order; paths are relative to `folder`.
+        The items of each class, with paths relative to `place`; or, with `table`, their numbers.
+    place
+        The raw folder, or what errors call it.
     expected
         Images of each class, in the frozen order of classes; None takes what there is, and then
         no two images may be the same.
-    allow_missing
-        Leave out what is missing, damaged or there twice, and record it in
-        ``provenance["left_out"]``.
-    finish
-        What is done to a picture after it is read and cropped, such as an inversion.
-    picture
-        Gives the image at a path, where that is no picture file of its own in the folder.
+    provenance, about
+        How they were found; and the description of this part of a data set.
+    unusable
+        What is wrong with images that the source has looked at, by path.
     check
-        Gives the SHA-256 of a file and what is wrong with it ('' if nothing).
+        Gives the SHA-256 of a file and what is wrong with it ('' if nothing); None if there are no
+        files to look at.
+    picture, finish
+        Gives the image at a path, where that is no picture file of its own in the folder; or what
+        is done to a picture after it is read and cropped, such as an inversion.
+    table
+        Makes the images table of classes of some sizes.
+    superclass_of
+        The superclass of each class.
+    content, pixels, white, texts, attributes
+        As in :class:`builders.sources.image_set.ImageSet`.
+    """
+
+    classes: Mapping[str, Sequence[Any]]
+    place: Path | str
+    expected: Mapping[str, int] | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    about: About | None = None
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    check: Callable[[Path], tuple[str, str]] | None = check_file
+    picture: Callable[[str], Picture] | None = None
+    finish: Callable[[Picture], Picture] | None = None
+    table: Callable[[Mapping[str, int], Progress], pa.Table] | None = None
+    superclass_of: Mapping[str, str] | None = None
+    content: Callable[[str], bytes] | None = None
+    pixels: NDArray[np.uint8] | None = None
+    white: int = 255
+    texts: Mapping[str, str] | None = None
+    attributes: Mapping[str, tuple[str, ...]] | None = None
+
+
+def check_and_number(
+    name: str, about: About, found: Found, *, allow_missing: bool, progress: Progress = silent
+) -> ImageSet:
+    """Compare classes and counts with what is expected, check every file, number the images.
+
+    With `allow_missing`, what is missing, damaged or there twice is left out, and recorded in
+    ``provenance["left_out"]``.
     """
     left_out: dict[str, Any] = {}
-    sizes = {label: len(items) for label, items in classes.items()}
-    check_counts(name, sizes, expected, folder, left_out if allow_missing else None)
-    hashes = {file_of(item.path): item.sha256 for items in classes.values() for item in items}
-    digests = {path: digest for path, digest in hashes.items() if digest is not None}
-    unread, damaged = [path for path in hashes if path not in digests], dict[str, str]()
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        looked = threads.map(lambda path: check(folder / path), unread)
-        for done, (path, (digest, problem)) in enumerate(zip(unread, looked, strict=True)):
-            if problem:
-                damaged[path] = problem
-            else:
-                digests[path] = digest
-            if done % 100 == 0:
-                progress(f"{name}: {done} of {len(unread)} files read")
-    refused = {} if keeps_damaged() else damaged
-    if refused and not allow_missing:
-        path, problem = next(iter(refused.items()))
-        raise SourceError(
-            f"{name}: {len(refused)} file{'s' if len(refused) > 1 else ''} of the raw folder "
-            f"cannot be read: {path} {problem}",
-            where=listing([str(folder / path) for path in refused]),
-            expected=f"whole images ({', '.join(formats())})",
-            fix="get them again, or leave them out with --allow-missing, which records them",
-        )
-    if refused:
-        left_out["images"] = sorted(refused)
-    kept: Mapping[str, Sequence[Item]] = {
-        label: [item for item in items if file_of(item.path) not in refused]
-        for label, items in classes.items()
-    }
-    if expected is None:
+    folder, above, finish = Path(found.place), found.superclass_of, found.finish
 
-        def content(item: Item) -> Hashable | None:
-            file = file_of(item.path)
-            digest = None if file in damaged else item.sha256 or digests[file]
-            return digest and (digest, fragment_of(item.path))
+    def leave_out(damaged: Mapping[str, str], one: str, several: str) -> None:
+        if damaged and not allow_missing:
+            path, problem = next(iter(damaged.items()))
+            raise SourceError(
+                f"{name}: {len(damaged)} {several if len(damaged) > 1 else one}: {path} {problem}",
+                where=listing([f"{found.place}/{path}" for path in damaged]),
+                expected=f"whole images ({', '.join(formats())})",
+                fix="get them again, or leave them out with --allow-missing, which records them",
+            )
+        if damaged:
+            left_out["images"] = sorted(damaged)
 
-        kept, duplicates = without_duplicates(
-            name, folder, kept, content, allow_missing=allow_missing
-        )
-        if duplicates:
-            left_out["doubles"] = duplicates
-    emptied = [label for label, items in kept.items() if classes[label] and not items]
-    if emptied:
-        left_out["classes"] = [*left_out.get("classes", ()), *emptied]
-    if not any(kept.values()):
-        raise SourceError(f"{name}: no images are left", where=str(folder))
-    return number_images(
-        name,
-        about,
-        {
+    unusable = "of the data set cannot be used"
+    leave_out(found.unusable, f"entry {unusable}", f"entries {unusable}")
+    sizes = {label: len(items) for label, items in found.classes.items()}
+    check_counts(name, sizes, found.expected, found.place, left_out if allow_missing else None)
+    kept = found.classes
+    if found.table is None:
+        digests, damaged = _look_at_files(name, found, progress)
+        refused = {} if keeps_damaged() else damaged
+        unread = "of the raw folder cannot be read"
+        leave_out(refused, f"file {unread}", f"files {unread}")
+        kept = {
             label: [
                 item if item.sha256 else replace(item, sha256=digests.get(file_of(item.path)))
                 for item in items
+                if file_of(item.path) not in refused
             ]
             for label, items in kept.items()
-        },
-        provenance or {},
-        left_out,
-        picture or (lambda path: open_picture(folder, path, finish)),
-        None if picture or finish else (lambda p: None if fragment_of(p) else folder / p),
+        }
+        if found.expected is None:
+            kept, doubles = without_duplicates(name, folder, kept, allow_missing=allow_missing)
+            left_out |= {"doubles": doubles} if doubles else {}
+        if emptied := [label for label, items in kept.items() if sizes[label] and not items]:
+            left_out["classes"] = [*left_out.get("classes", ()), *emptied]
+    sizes = {label: len(items) for label, items in kept.items() if items}
+    if not sizes:
+        raise SourceError(f"{name}: no images are left", where=str(found.place))
+    as_files = found.picture is None and finish is None
+    return ImageSet(
+        name=name,
+        about=about,
+        class_names=tuple(sizes),
+        class_sizes=tuple(sizes.values()),
+        images=found.table(sizes, progress) if found.table else _numbered(kept),
+        provenance={**found.provenance, **({"left_out": left_out} if left_out else {})},
+        picture=found.picture or (lambda path: open_picture(folder, path, finish)),
+        pixels=found.pixels,
+        white=found.white,
+        file=(lambda path: None if fragment_of(path) else folder / path) if as_files else None,
+        content=found.content,
+        superclasses=tuple(above[label] for label in sizes) if above else None,
+        texts=found.texts,
+        attributes=found.attributes,
     )
 
 
+def _look_at_files(
+    name: str, found: Found, progress: Progress
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Give the SHA-256 of each file where it is not known, or what is wrong with it."""
+    folder, check = Path(found.place), found.check
+    every = (item for items in found.classes.values() for item in items)
+    unread = dict.fromkeys(file_of(item.path) for item in every if item.sha256 is None)
+    digests, damaged = dict[str, str](), dict[str, str]()
+    if check is None:
+        return digests, damaged
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        looked = threads.map(lambda path: check(folder / path), unread)
+        for done, (path, (digest, problem)) in enumerate(zip(unread, looked, strict=True)):
+            (damaged if problem else digests)[path] = problem or digest
+            if done % 100 == 0:
+                progress(f"{name}: {done} of {len(unread)} files read")
+    return digests, damaged
+
+
 def without_duplicates(
-    name: str,
-    where: Path | str,
-    classes: Mapping[str, Sequence[Item]],
-    content: Callable[[Item], Hashable | None],
-    *,
-    allow_missing: bool,
+    name: str, where: Path | str, classes: Mapping[str, Sequence[Item]], *, allow_missing: bool
 ) -> tuple[dict[str, list[Item]], list[str]]:
     """Leave out images that are the same, or refuse them; give also the paths of those left out.
 
-    Of images of one class the first is kept, of those in several classes none.  `content` is what
-    two images must share to be the same; None for one that is like no other.
+    Of images of one class the first is kept, of those in several classes none.
     """
-    alike: dict[Hashable, list[tuple[str, Item]]] = {}
+    alike: dict[str, list[tuple[str, Item]]] = {}
     for label, items in classes.items():
         for item in items:
-            key = content(item)
-            if key is not None:
-                alike.setdefault(key, []).append((label, item))
+            if item.sha256 is not None:
+                alike.setdefault(item.sha256, []).append((label, item))
     repeated = [together for together in alike.values() if len(together) > 1]
     if repeated and not allow_missing:
         pairs = [
@@ -171,18 +206,7 @@ def without_duplicates(
     )
 
 
-_OF_ITEM = ("path", "sha256", "creator", "licence")
-
-
-def number_images(
-    name: str,
-    about: About,
-    classes: Mapping[str, Sequence[Item]],
-    provenance: Mapping[str, Any],
-    left_out: Mapping[str, Any],
-    picture: Callable[[str], Picture],
-    file: Callable[[str], Path | None] | None = None,
-) -> ImageSet:
+def _numbered(classes: Mapping[str, Sequence[Item]]) -> pa.Table:
     """Give numbers to the images of classes, in their order; empty classes go."""
     classes = {label: items for label, items in classes.items() if items}
     images = [image for of_class in classes.values() for image in of_class]
@@ -191,29 +215,20 @@ def number_images(
         "image_id": range(len(images)),
         "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
         "class_name": [label for label, of_class in classes.items() for _ in of_class],
-        **{k: [getattr(item, k) for item in images] for k in _OF_ITEM},
         "group": [
             None if item.group is None else groups.setdefault(item.group, len(groups))
             for item in images
         ],
     }
-    return ImageSet(
-        name=name,
-        about=about,
-        class_names=tuple(classes),
-        class_sizes=tuple(map(len, classes.values())),
-        images=images_table(columns),
-        provenance={**provenance, **({"left_out": dict(left_out)} if left_out else {})},
-        picture=picture,
-        file=file,
-    )
+    of_item = "path", "sha256", "creator", "licence"
+    return images_table(columns | {k: [getattr(item, k) for item in images] for k in of_item})
 
 
 def check_counts(
     name: str,
     counts: Mapping[str, int],
     expected: Mapping[str, int] | None,
-    where: Path,
+    where: Path | str,
     left_out: dict[str, Any] | None,
 ) -> None:
     """Compare classes, their order and images with what is expected, or take what there is.
@@ -226,7 +241,7 @@ def check_counts(
             raise SourceError(
                 f"{name}: no images of {listing(empty)}" if empty else f"{name}: no classes",
                 where=str(where),
-                fix="check that the folder is whole",
+                fix="check that it is whole, or leave empty classes out with --allow-missing",
             )
         if empty and left_out is not None:
             left_out["classes"] = empty

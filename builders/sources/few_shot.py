@@ -1,9 +1,9 @@
-"""Data sets of the few-shot literature, a row each: a part (base, val, novel) of a raw folder."""
+"""Data sets of the few-shot literature: a part (base, val, novel) of a raw folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +11,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from benchmark_spec.catalogue import CataloguedDataset, few_shot_datasets
-from benchmark_spec.errors import CatalogueError, SourceError, UnknownNameError, listing
+from benchmark_spec.errors import CatalogueError, SourceError, listing
 from benchmark_spec.extras import require
-from builders.sources.checking import check_and_number, check_counts
-from builders.sources.image_set import (
-    About,
-    ImageSet,
-    Item,
-    Progress,
-    sha256_of_bytes,
-    silent,
-)
+from builders.sources.checking import Found
+from builders.sources.image_set import About, Item, Progress, sha256_of_bytes
 from builders.sources.raw_files import (
     folders,
     image_files,
@@ -31,6 +23,7 @@ from builders.sources.raw_files import (
     require_entries,
     sha256_of_files,
 )
+from builders.sources.source import Source
 from fslbench_data.files.pictures import Picture
 
 PARTS = {"base": ("base", "train"), "val": ("val",), "novel": ("novel", "test")}
@@ -39,125 +32,52 @@ PARTS = {"base": ("base", "train"), "val": ("val",), "novel": ("novel", "test")}
 Classes = dict[str, list[Item]]
 
 
-@dataclass(frozen=True)
-class Found:
-    """The images of each class, where they were found, and the lists that name them."""
-
-    classes: Classes
-    place: Path
-    lists: tuple[str, ...] = ()
-    picture: Callable[[str], Picture] | None = None
-
-
-@dataclass(frozen=True)
-class FewShotSource:
-    """A data set of :func:`few_shot_datasets`, in a raw layout in which people have it.
-
-    Attributes
-    ----------
-    LAYOUT
-        What its raw folder holds.
-    find
-        Gives the images of a part of the data set in a raw folder.
-    roots
-        Folders that may hold the folders of all classes, the most likely first.
-    in_parts
-        Whether a folder a part may hold the classes of each.
-    """
-
-    name: str
-    LAYOUT: str
-    find: Callable[[FewShotSource, Path, str], Found]
-    roots: tuple[str, ...] = ("",)
-    in_parts: bool = False
-
-    OPTIONS = ((), ("part",))
-
-    @property
-    def dataset(self) -> CataloguedDataset:
-        """Its entry in the catalogue."""
-        return few_shot_datasets()[self.name]
-
-    @property
-    def ABOUT(self) -> About:  # noqa: N802 - as modules of sources have it
-        """Its description on the card of a release."""
-        return About.of(self.dataset)
-
-    def sizes_in(
-        self, folder: Path, part: str = "novel", *, allow_missing: bool = False
-    ) -> tuple[int, ...]:
-        """Check the classes of a part and their numbers of images; give these, opening none."""
-        found, expected = self._found(folder, part)
-        sizes = {label: len(items) for label, items in found.classes.items()}
-        check_counts(self.name, sizes, expected, found.place, {} if allow_missing else None)
-        return tuple(number for number in sizes.values() if number)
-
-    def read(
-        self,
-        folder: Path,
-        *,
-        part: str = "novel",
-        allow_missing: bool = False,
-        progress: Progress = silent,
-    ) -> ImageSet:
-        """Read a part from a raw folder: ``base``, ``val`` or ``novel``."""
-        progress(f"{self.name}: looking for the classes of {part}")
-        found, expected = self._found(folder, part)
-        images = check_and_number(
-            self.name,
-            About.of(self.dataset, title=f"{self.dataset.title}: {part} classes"),
-            folder,
-            found.classes,
-            expected=expected,
-            allow_missing=allow_missing,
-            provenance={
-                "part": part,
-                "classes_from": self.dataset.counts_from,
-                "order": "classes sorted by name, images as their files or lists have them",
-                **({"lists": sha256_of_files(folder, *found.lists)} if found.lists else {}),
-            },
-            picture=found.picture,
-            progress=progress,
-        )
-        above = self.dataset.superclass_of
-        return images.with_superclasses(above) if above else images
-
-    def _found(self, folder: Path, part: str) -> tuple[Found, dict[str, int]]:
-        """Find the images of a part, and how many there must be of each class."""
-        parts = self.dataset.parts
-        if part not in parts:
-            raise UnknownNameError("part", part, parts, where=f"{self.name}, option part")
-        found = self.find(self, folder, part)
-        there = found.classes
-        for other in parts:
-            if other != part and (foreign := [name for name in there if name in parts[other]]):
-                raise CatalogueError(
-                    f"{self.name}: {len(foreign)} of the {len(there)} classes are of the part "
-                    f"{other}, not of {part}: {listing(foreign)}",
-                    where=str(found.place),
-                    expected=f"the {len(parts[part])} classes of {part}: {listing([*parts[part]])}",
-                    fix=f"check that the split is that of {self.name}, or ask for the other part: "
-                    f'options = {{ part = "{other}" }}',
-                )
-        ordered = {label: there[label] for label in (*parts[part], *there) if label in there}
-        expected = {
+def find(source: Source, folder: Path, progress: Progress, part: str = "novel") -> Found:
+    """Find the images of a part: ``base``, ``val`` or ``novel``."""
+    dataset = source.dataset
+    progress(f"{source.name}: looking for the classes of {part}")
+    parts = dataset.parts
+    found = FINDERS.get(source.name, _find_images)(source, folder, part)
+    there = found.classes
+    for other in parts:
+        if other != part and (foreign := [name for name in there if name in parts[other]]):
+            raise CatalogueError(
+                f"{source.name}: {len(foreign)} of the {len(there)} classes are of the part "
+                f"{other}, not of {part}: {listing(foreign)}",
+                where=str(folder),
+                expected=f"the {len(parts[part])} classes of {part}: {listing([*parts[part]])}",
+                fix=f"check that the split is that of {source.name}, or ask for the other part: "
+                f'options = {{ part = "{other}" }}',
+            )
+    return replace(
+        found,
+        classes={label: there[label] for label in (*parts[part], *there) if label in there},
+        expected={
             label: size if size is not None else len(there.get(label, ())) or 1
             for label, size in parts[part].items()
-        }
-        return replace(found, classes=ordered), expected
+        },
+        about=About.of(dataset, title=f"{dataset.title}: {part} classes"),
+        provenance={
+            "part": part,
+            "classes_from": dataset.counts_from,
+            "order": "classes sorted by name, images as their files or lists have them",
+            **found.provenance,
+        },
+        superclass_of=dataset.superclass_of,
+    )
 
 
 # ---- folders of classes, and lists of files ------------------------------------------------------
 
 
-def _find_images(source: FewShotSource, folder: Path, part: str) -> Found:
+def _find_images(source: Source, folder: Path, part: str) -> Found:
     """Find the folders of classes, or what a list such as ``test.csv`` names in ``images/``."""
     names = PARTS[part] if source.in_parts else ()
     for file in (f"{name}.csv" for name in names):  # as that of Ravi and Larochelle
         if (folder / file).is_file() and (folder / "images").is_dir():
             rows = _rows(folder / file, "filename", "label")
             pairs = ((row["label"], Item(f"images/{row['filename']}")) for row in rows)
-            return Found(_by_class(pairs), folder / file, (file,))
+            return _found(folder, _by_class(pairs), file)
     parts = source.dataset.parts
     every = {label for classes in parts.values() for label in classes}
     for place in (*names, *source.roots):
@@ -174,13 +94,19 @@ def _find_images(source: FewShotSource, folder: Path, part: str) -> Found:
                 label: [item for item in items if Path(item.path).stem not in skipped]
                 for label, items in classes.items()
             }
-        return Found(classes, folder / place)
+        return _found(folder, classes)
     raise SourceError(
         f"{folder} is not the raw folder of {source.name}: none of its classes is there",
         where=str(folder),
-        expected=source.LAYOUT,
+        expected=source.layout,
         fix=f"unpack {source.name} as it is distributed, and give the folder that holds this",
     )
+
+
+def _found(folder: Path, classes: Classes, *lists: str) -> Found:
+    """Record the files that name the images."""
+    provenance = {"lists": sha256_of_files(folder, *lists)} if lists else {}
+    return Found(classes, folder, provenance=provenance)
 
 
 def _by_class(pairs: Iterable[tuple[str, Item]]) -> Classes:
@@ -215,7 +141,7 @@ _SIDE, _LABELS = 32, 2  # of a picture; bytes before it: the numbers of supercla
 _BYTES = _LABELS + 3 * _SIDE**2
 
 
-def _find_cifar(source: FewShotSource, folder: Path, part: str) -> Found:
+def _find_cifar(source: Source, folder: Path, part: str) -> Found:
     """Find the rows of each class in CIFAR-100's binary files; SHA-256 is of a row's 3072 bytes."""
     below = f"{CIFAR_FOLDER}/" if (folder / CIFAR_FOLDER).is_dir() else ""
     names, *files = (f"{below}{name}" for name in (CIFAR_NAMES, *CIFAR_FILES))
@@ -229,7 +155,8 @@ def _find_cifar(source: FewShotSource, folder: Path, part: str) -> Found:
             for row in np.flatnonzero(rows[:, 1] == number_of[name]).tolist():
                 digest = sha256_of_bytes(rows[row, _LABELS:].tobytes())
                 classes[name].append(Item(f"{file}#{row}", sha256=digest))
-    return Found(classes, folder / below, (names,), lambda path: _cifar_picture(folder, path))
+    found = _found(folder, classes, names)
+    return replace(found, picture=lambda path: _cifar_picture(folder, path))
 
 
 def _open_cifar(path: Path) -> NDArray[np.uint8]:
@@ -251,7 +178,7 @@ def _cifar_picture(folder: Path, path: str) -> Picture:
     return require("PIL.Image").fromarray(np.ascontiguousarray(planes.transpose(1, 2, 0)))
 
 
-def _find_cifar_fs(source: FewShotSource, folder: Path, part: str) -> Found:
+def _find_cifar_fs(source: Source, folder: Path, part: str) -> Found:
     """Find the folders of classes of CIFAR-FS, or its classes in CIFAR-100's own files."""
     own = any((folder / below / CIFAR_FILES[0]).is_file() for below in ("", CIFAR_FOLDER))
     return (_find_cifar if own else _find_images)(source, folder, part)
@@ -260,14 +187,12 @@ def _find_cifar_fs(source: FewShotSource, folder: Path, part: str) -> Found:
 # ---- tables of labels ----------------------------------------------------------------------------
 
 ISIC = "ISIC2018_Task3_Training"
-ISIC_LABELS = (f"{ISIC}_GroundTruth/{ISIC}_GroundTruth.csv", f"{ISIC}_GroundTruth.csv")
 ISIC_LESIONS = (f"{ISIC}_LesionGroupings.csv", f"{ISIC}_GroundTruth/{ISIC}_LesionGroupings.csv")
 
 
-def _find_isic(source: FewShotSource, folder: Path, part: str) -> Found:
+def _find_isic(source: Source, folder: Path, part: str) -> Found:
     """Find the images of each diagnosis; those of one lesion are a group, if the list is there."""
-    require_entries(source.name, folder, f"{ISIC}_Input")
-    table = _first(source, folder, ISIC_LABELS)
+    _, table = source.check_entries(folder)
     lesions = next((name for name in ISIC_LESIONS if (folder / name).is_file()), None)
     rows = _rows(folder / lesions, "image", "lesion_id") if lesions else ()
     lesion_of = {row["image"]: row["lesion_id"] for row in rows}
@@ -286,15 +211,12 @@ def _find_isic(source: FewShotSource, folder: Path, part: str) -> Found:
                 )
             yield labels[0], Item(f"{ISIC}_Input/{image}.jpg", group=lesion_of.get(image))
 
-    return Found(_by_class(pairs()), folder, (table, *([lesions] if lesions else [])))
+    return _found(folder, _by_class(pairs()), table, *([lesions] if lesions else []))
 
 
-CHESTX_TABLES = ("Data_Entry_2017.csv", "Data_Entry_2017_v2020.csv")
-
-
-def _find_chestx(source: FewShotSource, folder: Path, part: str) -> Found:
+def _find_chestx(source: Source, folder: Path, part: str) -> Found:
     """Find the images with one finding alone, of those of the part; a group is a patient."""
-    table = _first(source, folder, CHESTX_TABLES)
+    (table,) = source.check_entries(folder)
     places = sorted(path.relative_to(folder) for path in folder.glob("images_*/images"))
     of_image = {
         Path(path).name: path for place in places for path in image_files(folder, place.as_posix())
@@ -306,81 +228,13 @@ def _find_chestx(source: FewShotSource, folder: Path, part: str) -> Found:
         for row in rows
         if row["Finding Labels"] in wanted and (name := row["Image Index"])
     )
-    return Found(_by_class(pairs), folder / table, (table,))
+    return _found(folder, _by_class(pairs), table)
 
 
-def _first(source: FewShotSource, folder: Path, names: Sequence[str]) -> str:
-    """Return the first of several names that a file has in a raw folder."""
-    there = next((name for name in names if (folder / name).is_file()), None)
-    if there is None:
-        require_entries(source.name, folder, names[0])
-    return there or names[0]
-
-
-# ---- the data sets -------------------------------------------------------------------------------
-
-_LISTS = (
-    "train/, val/ and test/ with a folder a class in each; or train.csv, val.csv and test.csv "
-    "(filename,label) and images/"
-)
-_CIFAR = f"{CIFAR_NAMES}, train.bin and test.bin, as cifar-100-binary.tar.gz unpacks"
-_CUB = "images/NNN.Name/*.jpg, as CUB_200_2011.tgz unpacks into CUB_200_2011/; or " + _LISTS
-
-ROWS: Mapping[str, FewShotSource] = {
-    row.name: row
-    for row in (
-        FewShotSource(
-            "miniimagenet",
-            f"{_LISTS}; 600 images a class",
-            _find_images,
-            in_parts=True,
-        ),
-        FewShotSource(
-            "tieredimagenet",
-            f"the class folders n01440764/ ... of ILSVRC-2012's training images; or {_LISTS}",
-            _find_images,
-            in_parts=True,
-        ),
-        FewShotSource(
-            "ilsvrc_2012",
-            "train/n01440764/*.JPEG and so on, ILSVRC-2012's training images, or these folders",
-            _find_images,
-            ("train", "ILSVRC2012_img_train", "Data/CLS-LOC/train", ""),
-        ),
-        *(
-            FewShotSource(name, _CUB, _find_images, ("images", ""), in_parts=True)
-            for name in ("cub_100_50_50", "cub_130_20_50", "cub_140_30_30")
-        ),
-        FewShotSource(
-            "cifar_fs",
-            f"data/<class>/*.png, as cifar100.zip of its authors unpacks; or {_CIFAR}",
-            _find_cifar_fs,
-            ("data", "cifar100/data", ""),
-            in_parts=True,
-        ),
-        FewShotSource("fc100", _CIFAR, _find_cifar),
-        FewShotSource(
-            "eurosat",
-            "<class>/*.jpg, perhaps in 2750/ or EuroSAT_RGB/, as EuroSAT.zip unpacks",
-            _find_images,
-            ("2750", "EuroSAT_RGB", ""),
-        ),
-        FewShotSource(
-            "cropdisease",
-            "dataset/train/<class>/*.JPG, as plant-disease.zip of Kaggle unpacks; or these folders",
-            _find_images,
-            ("dataset/train", "train", ""),
-        ),
-        FewShotSource(
-            "isic",
-            f"{ISIC}_Input/*.jpg and {ISIC_LABELS[0]}; perhaps {ISIC_LESIONS[0]}",
-            _find_isic,
-        ),
-        FewShotSource(
-            "chestx",
-            f"{CHESTX_TABLES[0]} and images/*.png, or images_001/images/*.png and so on",
-            _find_chestx,
-        ),
-    )
+FINDERS: Mapping[str, Callable[[Source, Path, str], Found]] = {
+    "chestx": _find_chestx,
+    "cifar_fs": _find_cifar_fs,
+    "fc100": _find_cifar,
+    "isic": _find_isic,
 }
-"""The sources by name."""
+"""Gives the images of a part in a raw folder, where that has not one folder a class."""

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 from benchmark_spec.extras import require
 from builders.sources.packages import Package, unpacked
 
-STYLES = ("bold", "condensed", "italic", "light", "monospaced", "sans", "serif")
-"""Attributes of faces, sorted."""
-
 _ENDINGS = {".ttf", ".otf", ".ttc", ".otc"}
 _COLLECTIONS = {".ttc", ".otc"}
 _OUTLINES = {"glyf", "CFF ", "CFF2"}
@@ -35,7 +32,7 @@ _BY_CLASS = {
 class Face:
     """One font of a font file: the `index`-th of the file at `path`, from 0.
 
-    `style` are attributes of :data:`STYLES`, sorted; `says_serifs` is whether its tables, or the
+    `style` are attributes, sorted; `says_serifs` is whether its tables, or the
     collection, declare its serifs, and `characters` are the code points requested.
     """
 
@@ -117,7 +114,7 @@ def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
         "sans": serifs == "sans",
         "serif": serifs == "serif",
     }
-    return tuple(name for name in STYLES if has[name])
+    return tuple(name for name, stated in has.items() if stated)
 
 
 def _serifs(os2: Any) -> str | None:

@@ -5,43 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
 from benchmark_spec.extras import require
-from builders.sources.checking import keeps_damaged, number_images, without_duplicates
-from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
+from builders.sources.checking import Found, keeps_damaged
+from builders.sources.image_set import Item, Progress
 from builders.sources.lists import labels_of
 from builders.sources.pictures import check_bytes
 from builders.sources.raw_files import image_files
-from fslbench_data.files.pictures import decode, formats
+from builders.sources.source import Source
+from fslbench_data.files.pictures import decode
 
-LAYOUT = "whatever datasets.load_dataset reads: a repository of the Hub, or a folder of Parquet"
-OPTIONS = (
-    (*ABOUT_OPTIONS[:4], "repo", "split"),
-    (*ABOUT_OPTIONS[4:], "image", "label", "text", "config", "revision"),
-)
 BATCH = 256
 """Rows that are held in memory at a time."""
 
 
-def read(
-    repo: str | Path,
+def find(
+    source: Source,
+    _: Path,
+    progress: Progress,
     *,
-    name: str,
-    about: About,
+    repo: str,
     split: str,
     image: str = "image",
     label: str = "label",
     text: str = "",
     config: str | None = None,
     revision: str | None = None,
-    allow_missing: bool = False,
-    progress: Progress = silent,
-) -> ImageSet:
-    """Read a split: classes in the order of the label's names, images in the order of rows.
+) -> Found:
+    """Find the images of a split: classes in the order of the label's names, images as the rows.
 
     Labels that are no ``ClassLabel`` are taken as text, and sorted.  The `path` of an image is
     ``<split>#<row>``, its `sha256` that of the encoded image.
@@ -55,17 +49,15 @@ def read(
         column of texts, such as captions, is for attributes that are words; there may be none.
     revision
         Branch, tag or commit; the commit that it stands for is recorded.
-    allow_missing
-        Leave out rows without label, damaged images and duplicates, and record them.
     """
-    where = f"{repo}, {split}"
-    commit = _commit(str(repo), revision)
-    rows = _load(str(repo), config, split, commit)
+    commit = _commit(repo, revision)
+    rows = _load(repo, config, split, commit)
     for column in (image, label, *([text] if text else [])):
         if column not in rows.column_names:
+            where = f"{repo}, {split}"
             raise UnknownNameError("column", column, rows.column_names, where=where)
     fingerprint = rows._fingerprint if commit else None  # a folder's is of its files' times
-    labels, class_names, missing = labels_of(rows.select_columns(label), label)
+    labels, class_names, unusable = labels_of(rows.select_columns(label), label)
     texts = _texts(rows.select_columns(text), text, split) if text else None
     with _refusing(f"{repo}: column {image!r} holds no images"):
         encoded = require("datasets").Image(decode=False)
@@ -73,47 +65,22 @@ def read(
     first = (len(rows) and rows[0][image]) or {}
     if commit is None and first.get("path") and first.get("bytes") is None:
         _check_none_passed_over(Path(repo))
-    digests, damaged = _look_at_images(rows, image, name, progress)
-    if keeps_damaged():
-        damaged = {}
-    damaged = missing | damaged
-    if damaged and not allow_missing:
-        row = min(damaged)
-        raise SourceError(
-            f"{name}: {len(damaged)} of {len(rows)} rows cannot be used: row {row} {damaged[row]}",
-            where=f"{where}: {listing(sorted(damaged))}",
-            expected=f"a whole image ({', '.join(formats())}) and a label in every row",
-            fix="leave them out with --allow-missing, which records them",
-        )
+    digests, damaged = _look_at_images(rows, image, source.name, progress)
+    if not keeps_damaged():
+        unusable |= damaged
     classes: dict[str, list[Item]] = {of_class: [] for of_class in class_names}
     for row, of_row in enumerate(labels):
-        if row not in damaged:
+        if row not in unusable:
             classes[of_row].append(Item(f"{split}#{row}", sha256=digests.get(row)))
-    classes, duplicates = without_duplicates(
-        name, where, classes, lambda item: item.sha256, allow_missing=allow_missing
-    )
-    empty = [of_class for of_class, items in classes.items() if not items]
-    if len(empty) == len(classes) or (empty and not allow_missing):
-        raise SourceError(
-            f"{name}: no images of {listing(empty)}" if empty else f"{name}: no rows with labels",
-            where=where,
-            fix="choose another split, or leave these classes out with --allow-missing",
-        )
-    left_out = {
-        "classes": empty,
-        "images": [f"{split}#{row}" for row in sorted(damaged)],
-        "doubles": duplicates,
-    }
 
     def content(path: str) -> bytes:
-        return _encoded(rows[int(path.rpartition("#")[2])][image])
+        return _encoded(rows[int(path.rpartition("#")[2])][image] or {})
 
-    images = number_images(
-        name,
-        about,
+    return Found(
         classes,
-        {
-            "repository": str(repo) if commit else Path(repo).name,
+        repo,
+        provenance={
+            "repository": repo if commit else Path(repo).name,
             "config": config,
             "split": split,
             "revision": commit,
@@ -121,10 +88,12 @@ def read(
             "packages": {"datasets": require("datasets").__version__},
             "order": "classes as the label names them, images by row",
         },
-        {reason: names for reason, names in left_out.items() if names},
-        lambda path: decode(content(path)),
+        unusable={f"{split}#{row}": unusable[row] for row in sorted(unusable)},
+        check=None,
+        picture=lambda path: decode(content(path)),
+        content=content,
+        texts=texts,
     )
-    return replace(images, content=content, texts=texts)
 
 
 def _texts(rows: Any, column: str, split: str) -> dict[str, str]:
@@ -222,17 +191,15 @@ def _look_at_images(
 
 def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:
     try:
-        data = _encoded(entry)
+        data = _encoded(entry or {})
     except OSError as error:
         return "", f"cannot be opened: {error.strerror}"
     return check_bytes(data) if data else ("", "has no image")
 
 
-def _encoded(entry: Mapping[str, Any] | None) -> bytes:
+def _encoded(entry: Mapping[str, Any]) -> bytes:
     """Return an undecoded image: its bytes where the table holds them, else those of its file."""
-    if entry is None:
-        return b""
     data: bytes | None = entry.get("bytes")
-    if data is None:
-        data = Path(entry["path"]).read_bytes() if entry.get("path") else b""
-    return data
+    if data is None and entry.get("path"):
+        return Path(entry["path"]).read_bytes()
+    return data or b""

@@ -4,82 +4,47 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from benchmark_spec.errors import SourceError, listing
-from builders.sources.checking import check_and_number
-from builders.sources.image_set import ABOUT_OPTIONS, About, ImageSet, Item, Progress, silent
+from builders.sources.checking import Found
+from builders.sources.image_set import Item, Progress
 from builders.sources.lists import LISTS, is_missing, read_list
 from builders.sources.raw_files import folders, image_files, sha256_of_files
+from builders.sources.source import Source
 from fslbench_data.files.pictures import formats
 
-LAYOUT = "<class>/**/*.jpg (or another image format): one folder a class"
 _PART = re.compile(
     "((data|images?)[^a-z]*)?"
     "(base|dev|development|eval|evaluation|novel|test|testing|train|training|val|valid|validation)"
     "[^a-z]*((data|images?|set|split)[^a-z]*)?"
 )
 """How data sets name the folders of their parts, in lower case: train2017, val, test_set."""
-OPTIONS = (ABOUT_OPTIONS[:4], (*ABOUT_OPTIONS[4:], *LISTS))
-
-
 Listing = tuple[dict[str, list[str]], dict[str, dict[str, str]]]
 """The images of each class, and the values of each list, by path or by class."""
 
 
-def read(
-    folder: Path,
-    *,
-    name: str,
-    about: About,
-    groups: str = "",
-    superclasses: str = "",
-    texts: str = "",
-    attributes: str = "",
-    allow_missing: bool = False,
-    progress: Progress = silent,
-) -> ImageSet:
-    """Read a folder: classes sorted by name, the images of each sorted by path, at any depth.
+def find(_: Source, folder: Path, __: Progress, **lists: str) -> Found:
+    """Find the images: classes sorted by name, the images of each sorted by path, at any depth.
 
-    `groups`, `superclasses`, `texts` and `attributes` are files in it
-    (:data:`builders.sources.lists.LISTS`); attributes of an image are parted by semicolons.
-    `allow_missing` leaves out damaged images, duplicates and empty classes, and records them.
+    `lists` are files in the folder by option (:data:`builders.sources.lists.LISTS`); attributes of
+    an image are parted by semicolons.
     """
-    lists = {"groups": groups, "superclasses": superclasses, "texts": texts}
-    lists |= {"attributes": attributes}
     paths, values = list_images(folder, **lists)
-    group = values.get("groups", {})
-    images = check_and_number(
-        name,
-        about,
+    group, attributes = values.get("groups", {}), values.get("attributes")
+    words = {path: map(str.strip, text.split(";")) for path, text in (attributes or {}).items()}
+    of_path = {path: tuple(filter(None, parts)) for path, parts in words.items()}
+    return Found(
+        {label: [Item(path, group.get(path)) for path in own] for label, own in paths.items()},
         folder,
-        {
-            label: [Item(path, group=group.get(path)) for path in of_class]
-            for label, of_class in paths.items()
-        },
-        allow_missing=allow_missing,
         provenance={
             "order": "classes sorted by name, images by path",
-            **{option: sha256_of_files(folder, file) for option, file in lists.items() if file},
+            **{key: sha256_of_files(folder, lists[key]) for key in LISTS if lists.get(key)},
         },
-        progress=progress,
+        superclass_of=values.get("superclasses"),
+        texts=values.get("texts"),
+        attributes=None if attributes is None else of_path,
     )
-    images = replace(images, texts=values.get("texts"))
-    if "attributes" in values:
-        words = {path: text.split(";") for path, text in values["attributes"].items()}
-        of_path = {path: tuple(filter(None, map(str.strip, own))) for path, own in words.items()}
-        images = replace(images, attributes=of_path)
-    return images.with_superclasses(values["superclasses"]) if "superclasses" in values else images
-
-
-def sizes_in(folder: Path, *, allow_missing: bool = False, **options: str) -> tuple[int, ...]:
-    """Count the images of each class, if the lists are as :func:`read` takes them.
-
-    Images that `allow_missing` leaves out are counted: only reading finds them.
-    """
-    lists = {key: options[key] for key in LISTS if key in options}
-    return tuple(map(len, list_images(folder, **lists)[0].values()))
 
 
 def list_images(folder: Path, **lists: str) -> Listing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.catalogue import CataloguedDataset
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.manifest import Redistribution
@@ -43,8 +42,8 @@ class About:
     redistribution: Redistribution = "tables"
 
     @classmethod
-    def of(cls, entry: CataloguedDataset, **more: str) -> About:
-        """Return the catalogue's description of a data set; `more` replaces fields of it."""
+    def of(cls, entry: Any, **more: str) -> About:
+        """Take the description out of what has these fields; `more` replaces some."""
         return cls(**{option: getattr(entry, option) for option in ABOUT_OPTIONS} | more)
 
 
@@ -137,10 +136,6 @@ class ImageSet:
                 fix="see who writes there, and call again: the images are then read anew",
             )
 
-    def with_superclasses(self, of_class: Mapping[str, str]) -> ImageSet:
-        """Give the same data set, its classes with the superclass of each by its name."""
-        return replace(self, superclasses=tuple(of_class[name] for name in self.class_names))
-
     def open(self, image_id: int) -> Picture:
         """Give the image of that id, as an RGB picture."""
         path = self.images.column("path")[image_id].as_py()
@@ -164,17 +159,8 @@ class ImageSet:
 def images_table(columns: Mapping[str, Any]) -> pa.Table:
     """Make an images table of its columns; those that are absent are null throughout."""
     n = len(columns["image_id"])
-    return pa.table(
-        {
-            field.name: (
-                pa.array(columns[field.name], field.type)
-                if columns.get(field.name) is not None
-                else pa.nulls(n, field.type)
-            )
-            for field in schemas.IMAGES
-        },
-        schema=schemas.IMAGES,
-    )
+    absent = {field.name: pa.nulls(n, field.type) for field in schemas.IMAGES}
+    return pa.table(absent | dict(columns), schema=schemas.IMAGES)
 
 
 def sha256_of_bytes(data: bytes) -> str:
@@ -231,22 +217,18 @@ def check_same(images: ImageSet, recorded: pa.Table, superclasses: Sequence[str]
         other = differing_images(recorded, images.images)
         other = other or differing_images(images.images, recorded)
         what = f"{len(other)} image{'s' if len(other) != 1 else ''}"
-        raise SourceError(
-            f"{images.name}: {what if other else 'what is known of images'} changed since the "
-            "unfinished build read it: "
-            f"{listing(other) if other else 'order, groups, creators or licences'}",
-            where=str(images.raw or ""),
-            expected="the images that the build began with",
-            fix="put them back as they were, or build into another folder",
-        )
-    if superclasses != images.superclasses:
-        raise SourceError(
-            f"{images.name}: the superclasses of its classes changed since the unfinished build "
-            "read them",
-            where=str(images.raw or ""),
-            expected="the superclasses that the build began with",
-            fix="put the list back as it was, or build into another folder",
-        )
+        which = listing(other) if other else "order, groups, creators or licences"
+        change = f"{what if other else 'what is known of images'} changed", f"read it: {which}"
+    elif superclasses != images.superclasses:
+        change = "the superclasses of its classes changed", "read them"
+    else:
+        return
+    raise SourceError(
+        f"{images.name}: {' since the unfinished build '.join(change)}",
+        where=str(images.raw or ""),
+        expected="what the build began with",
+        fix="put it back as it was, or build into another folder",
+    )
 
 
 def differing_images(recorded: pa.Table, images: pa.Table) -> list[str]:

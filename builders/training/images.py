@@ -31,7 +31,7 @@ from builders.execution.steps import make_folder
 from builders.sources import GENERAL
 from builders.sources.export import BATCH
 from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, raw_state
-from builders.sources.read import read_source
+from builders.sources.source import read_source
 from builders.training.settings import AugmentationSettings, DataSettings
 from fslbench_data.files import is_kept, open_kept, whole_file
 from fslbench_data.files.pictures import Picture

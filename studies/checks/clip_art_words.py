@@ -13,6 +13,7 @@ from pathlib import Path
 
 from builders.attributes import Recipe, attribute_statistics, make_attributes
 from builders.sources.packaged import openclipart
+from builders.sources.source import source_of
 from fslbench_data.release.release import load_release
 from studies.checks._packages import fetched
 
@@ -28,7 +29,7 @@ def agreement(one: Sequence[Sequence[str]], other: Sequence[Sequence[str]]) -> f
 def main() -> None:
     """Read the drawings and their texts, and tag them."""
     packages = fetched("openclipart")
-    drawings = openclipart.read(packages)
+    drawings = source_of("openclipart").read(packages)
     texts = openclipart.texts(packages)
     came = [texts[path] for path in drawings.images.column("path").to_pylist()]
     counts = [

@@ -18,8 +18,8 @@ from builders.features import Settings
 from builders.features.packaged import packages_of
 from builders.features.precomputed import write_precomputed
 from builders.release.results import with_right_queries
-from builders.sources.packaged import groceries
 from builders.sources.packages import fetch
+from builders.sources.source import source_of
 from fslbench_data.release.release import load_release
 from studies.checks._packages import fetched
 
@@ -30,7 +30,7 @@ def main() -> None:
     """Extract, answer with two heads, and compare which queries of every task are right."""
     packages, release = fetched("groceries"), load_release()
     fetch(packages_of(BACKBONE), packages)
-    photos = groceries.read(packages)
+    photos = source_of("groceries").read(packages)
     assert content_digest(photos.images) == content_digest(release.images("groceries"))
     references = {name: each for each in release.references() for name in each.methods}
     names = [str(info.name) for info in release.task_sets if info.dataset == "groceries"]

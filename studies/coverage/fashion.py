@@ -18,8 +18,8 @@ import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
-from builders.sources.packaged import fashion_mnist
 from builders.sources.packages import fetch
+from builders.sources.source import source_of
 from fslbench_data.tasks.draw import draw_open
 from studies.common import Array, head, marked, row, spread_out
 from studies.coverage import real
@@ -38,8 +38,8 @@ CELLS = tuple(
 
 def population(raw: Path) -> Population:
     """Return the population, from a package that is fetched into `raw` unless it is there."""
-    fetch(fashion_mnist.PACKAGES, raw)
-    images = fashion_mnist.read(raw)
+    fetch(source_of("fashion_mnist").packages, raw)
+    images = source_of("fashion_mnist").read(raw)
     if images.pixels is None:
         raise ValueError("Fashion-MNIST has pixels")
     pixels = images.pixels.reshape(CLASSES, -1, 14, 2, 14, 2).mean(axis=(3, 5))

@@ -25,7 +25,7 @@ from builders.features import pixel_features
 from builders.query_size.draws import Draws
 from builders.query_size.sweep import COMPARED, HeadPair, QuerySets, sweep
 from builders.release.queries import SWEPT
-from builders.sources.read import read_source
+from builders.sources.source import read_source
 from fslbench_data.release.release import load_release
 from studies.checks._packages import fetched
 from studies.query_size.gains import FIRST_SEED

@@ -12,8 +12,8 @@ from benchmark_spec.errors import SpecError
 from builders.features import Settings
 from builders.features.extraction import AGREEMENT
 from builders.features.precomputed import read_precomputed, write_precomputed
-from builders.sources.packaged import canaries
 from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, OF_EACH
+from builders.sources.source import source_of
 from studies.reference_results.doctor import diagnose, main, tolerance_of
 
 
@@ -26,7 +26,7 @@ def expected() -> np.ndarray[Any, Any]:
 
 
 def test_the_canaries_are_a_data_set() -> None:
-    images = canaries.read()
+    images = source_of("canaries").read()
     assert images.class_sizes == (OF_EACH,) * 8
     assert images.class_names == FAMILIES
     assert [images.open(i).size for i in (0, 31)] == [
@@ -110,7 +110,7 @@ def test_the_command(
     weights = write_checkpoint(tmp_path)
     for name, dtype in (("a", "float32"), ("b", "bfloat16")):
         settings = Settings(weights=weights, threads=1, workers=0, dtype=dtype)  # type: ignore[arg-type]
-        write_precomputed(canaries.read(), TINY, tmp_path / name, settings)
+        write_precomputed(source_of("canaries").read(), TINY, tmp_path / name, settings)
     own = read_precomputed(tmp_path / "a").features("canaries")
 
     def run(*arguments: str) -> tuple[int, str]:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from benchmark_spec.protocol import Protocol
-from builders.sources.read import read_source
+from builders.sources.source import read_source
 from builders.training.images import TrainingImages
 from builders.training.run import train
 from builders.training.settings import (

@@ -7,7 +7,7 @@ from real_packages import fetch_or_skip, package_folder, some_clip_art
 from specs import spec_in
 
 from builders.release.build import build_release
-from builders.sources import source_module
+from builders.sources.source import source_of
 
 SPEC = """
 name = "small"
@@ -55,7 +55,7 @@ def folder_of(package_files, tmp_path_factory):
 
     @cache
     def fetched(name):
-        fetch_or_skip(source_module(name).PACKAGES, package_files)
+        fetch_or_skip(source_of(name).packages, package_files)
         if name != "openclipart":
             return package_files
         folder = tmp_path_factory.mktemp("clip_art")
@@ -74,6 +74,6 @@ def read_package(folder_of):
         for package in ("PIL", *(["sklearn"] if name == "digits" else [])):
             pytest.importorskip(package, reason="needs Pillow and scikit-learn, of `builders`")
         part = {"allow_missing": True} if name == "openclipart" else {}
-        return source_module(name).read(folder_of(name), **part)
+        return source_of(name).read(folder_of(name), **part)
 
     return read

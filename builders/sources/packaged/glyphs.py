@@ -11,19 +11,18 @@ import json
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import SourceError, UnknownNameError
+from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
-from builders.sources.checking import number_images
+from builders.sources.checking import Found
 from builders.sources.glyph_fonts import (
     SMALL,
-    STYLES,
     Face,
     Renderer,
     library_version,
@@ -31,10 +30,10 @@ from builders.sources.glyph_fonts import (
     renderer,
     small,
 )
-from builders.sources.image_set import ImageSet, Item, Progress, sha256_of_bytes, silent
+from builders.sources.image_set import Item, Progress, sha256_of_bytes, silent
 from builders.sources.lists import group_of
-from builders.sources.packaged import described
 from builders.sources.packages import Package
+from builders.sources.source import Source
 
 PARTS = ("base", "val", "novel")
 """Splits of the characters: to train on, to choose with, to test on."""
@@ -235,71 +234,73 @@ def path_of(face: Face, code: int) -> str:
     return f"{face.path}#{face.index},U+{code:04X}"
 
 
-NAME = "glyphs"
-ABOUT, *_ = described(NAME)
-LAYOUT = "<package>/usr/share/fonts/.../<font>.ttf, .otf or .ttc"
+def packages(name: str) -> tuple[Package, ...]:
+    """Return the packages of fonts of all characters, or of the sample."""
+    return collection().packages if name == "glyphs" else collection().small_packages
 
 
-def glyph_set(
-    name: str,
-    folder: Path,
-    packages: Sequence[Package],
-    scripts: Mapping[str, str],
-    of_classes: Mapping[str, str],
-    fewest: int,
-    progress: Progress,
-) -> ImageSet:
-    """Draw the characters of a collection; a class is a character, named as Unicode names it.
+def find(source: Source, folder: Path, progress: Progress, part: str = "", most: str = "") -> Found:
+    """Draw the characters of a part, or of all parts, with the fonts that were fetched.
 
-    `scripts` has the script of each character that is drawn, so that those which look alike are
-    noticed; `of_classes` that of each that becomes a class.
+    A class is a character, named as Unicode names it.  Those of other parts are drawn too, so that
+    characters which look alike are noticed.  A path of the images table is a font file, which font
+    of it and the character (``.../DejaVuSans.ttf#0,U+0041``).  All are needed: nothing is left out.
     """
-    frozen = collection()
-    progress(f"{name}: reading fonts")
-    faces = list(read_faces(folder, packages, set(map(ord, scripts)), frozen.serifs, name))
-    script_of = {ord(character): script for character, script in scripts.items()}
+    if most and not (most.isascii() and most.isdigit() and int(most) > 0):
+        raise SourceError(
+            f"option most is {most!r}",
+            where=source.name,
+            expected="a number of characters, such as '16'",
+        )
+    frozen, sample = collection(), source.name != "glyphs"
+    every = frozen.scripts(*([SAMPLE] if sample else PARTS))
+    parts = [part] if part else PARTS
+    of_classes = every if sample else frozen.scripts(*parts, most=int(most) if most else None)
+    progress(f"{source.name}: reading fonts")
+    known = set(map(ord, every))
+    faces = list(read_faces(folder, source.packages, known, frozen.serifs, source.name))
+    script_of = {ord(character): script for character, script in every.items()}
     left_out: Counter[str] = Counter()
     code_points = shares(faces, script_of, frozen.designs, left_out)
-    drawn = draw(folder, faces, code_points, left_out, lambda step: progress(f"{name}: {step}"))
-    drawings = distinct(drawn, left_out)
+
+    def report(step: str) -> None:
+        progress(f"{source.name}: {step}")
+
+    drawings = distinct(draw(folder, faces, code_points, left_out, report), left_out)
     chosen = {
         character: choose(drawings.get(ord(character), ()), script, frozen.designs)
         for character, script in of_classes.items()
     }
+    fewest = SAMPLE_DRAWINGS if sample else FEW_DRAWINGS
     scarce = [character for character, own in chosen.items() if len(own) < fewest]
     if scarce:
         raise SourceError(
-            f"{name}: {len(scarce)} characters have fewer than {fewest} drawings, such as "
+            f"{source.name}: {len(scarce)} characters have fewer than {fewest} drawings, such as "
             f"{unicodedata.name(scarce[0])} with {len(chosen[scarce[0]])}",
             where=str(folder),
             expected=f"the pinned packages, drawn by {library_version()} or one that draws alike",
             fix="fetch the packages again into an empty folder",
         )
-    classes: dict[str, list[Item]] = {}
-    for character, own in chosen.items():
-        items = classes.setdefault(unicodedata.name(character), [])
-        for drawing in own:
-            group = (character, design_of(drawing.face, of_classes[character], frozen.designs))
-            credit = frozen.credits[drawing.face.package]
-            items.append(Item(drawing.path, group, *credit, drawing.digest))
-    images = number_images(
-        name,
-        ABOUT,
-        classes,
-        {
-            "packages": {package.file: package.sha256 for package in packages},
+
+    def item(character: str, drawing: Drawing) -> Item:
+        group = (character, design_of(drawing.face, of_classes[character], frozen.designs))
+        return Item(drawing.path, group, *frozen.credits[drawing.face.package], drawing.digest)
+
+    of_all = [drawing for own in chosen.values() for drawing in own]
+    report("pixels")
+    return Found(
+        {unicodedata.name(char): [item(char, d) for d in own] for char, own in chosen.items()},
+        folder,
+        expected={unicodedata.name(character): len(own) for character, own in chosen.items()},
+        provenance={
+            "packages": {package.file: package.sha256 for package in source.packages},
             "renderer": library_version(),
             "characters": len(chosen),
             "left_out_by_rule": dict(sorted((+left_out).items())),
         },
-        {},
-        lambda path: require("PIL.Image").fromarray(_levels(folder, path)).convert("RGB"),
-    )
-    of_all = [drawing for own in chosen.values() for drawing in own]
-    return replace(
-        images,
-        superclasses=tuple(of_classes.values()),
-        pixels=_pixels(folder, of_all, progress, name),
+        picture=lambda path: require("PIL.Image").fromarray(_levels(folder, path)).convert("RGB"),
+        superclass_of={unicodedata.name(char): script for char, script in of_classes.items()},
+        pixels=_pixels(folder, of_all),
         texts={drawing.path: drawing.face.family for drawing in of_all},
         attributes={drawing.path: drawing.face.style for drawing in of_all},
     )
@@ -315,43 +316,9 @@ def _levels(folder: Path, path: str) -> NDArray[np.uint8]:
     return levels
 
 
-def _pixels(
-    folder: Path, drawings: Sequence[Drawing], progress: Progress, name: str
-) -> NDArray[np.uint8]:
+def _pixels(folder: Path, drawings: Sequence[Drawing]) -> NDArray[np.uint8]:
     """Draw again what was chosen, face by face: uint8 (N, 784)."""
-    progress(f"{name}: pixels")
     pixels = np.zeros((len(drawings), SMALL * SMALL), np.uint8)
     for row in sorted(range(len(drawings)), key=lambda row: drawings[row].path):
         pixels[row] = small(_levels(folder, drawings[row].path)).ravel()
     return pixels
-
-
-PACKAGES = collection().packages
-OPTIONS = ((), ("part", "most"))
-PIXELS = True
-ATTRIBUTES = STYLES
-
-
-def read(
-    folder: Path,
-    *,
-    part: str = "",
-    most: str = "",
-    allow_missing: bool = False,
-    progress: Progress = silent,
-) -> ImageSet:
-    """Draw the characters of a part, or of all parts, with the fonts that were fetched.
-
-    A path of the images table is a font file, which font of it and the character
-    (``.../DejaVuSans.ttf#0,U+0041``).  All are needed: `allow_missing` changes nothing.
-    """
-    if part and part not in PARTS:
-        raise UnknownNameError("part", part, PARTS, where=f"{NAME}, option part")
-    if most and not (most.isascii() and most.isdigit() and int(most) > 0):
-        raise SourceError(
-            f"option most is {most!r}", where=NAME, expected="a number of characters, such as '16'"
-        )
-    parts = [part] if part else PARTS
-    of_classes = collection().scripts(*parts, most=int(most) if most else None)
-    every = collection().scripts(*PARTS)
-    return glyph_set(NAME, folder, PACKAGES, every, of_classes, FEW_DRAWINGS, progress)

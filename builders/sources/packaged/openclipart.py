@@ -17,19 +17,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 from benchmark_spec.errors import SourceError
-from builders.sources.checking import check_and_number
-from builders.sources.image_set import ImageSet, Item, Progress, Text, silent
-from builders.sources.packaged import described
+from builders.sources.checking import Found
+from builders.sources.image_set import Item, Progress, Text, silent
 from builders.sources.packages import unpacked
 from builders.sources.pictures import Look, crop_to_drawing, look
+from builders.sources.source import Source, source_of
 
 LICENCES = {
     "http://web.resource.org/cc/PublicDomain": "public domain",
@@ -138,68 +136,46 @@ def _theme(folder: str) -> str:
     return "/".join(folder.split("/")[:2])
 
 
-NAME = "openclipart"
-ABOUT, PACKAGES, EXPECTED = described(NAME)
-TEXTS = True
 PNG, SVG = "usr/share/openclipart/png", "usr/share/openclipart/svg"
-LAYOUT = f"""openclipart-png/{PNG}/<theme>/.../<drawing>.png
-openclipart-svg/{SVG}/<theme>/.../<drawing>.svg"""
-
 PUBLIC_DOMAIN = "public domain"
 
 
-def read(folder: Path, *, allow_missing: bool = False, progress: Progress = silent) -> ImageSet:
-    """Read the drawings from the folder that ``fslbench-build fetch`` has filled.
-
-    Paths of the images table are relative to that folder.
-    """
-    png, every, text = _drawings(folder, progress)
+def find(source: Source, folder: Path, progress: Progress) -> Found:
+    """Find the drawings in the folder that ``fslbench-build fetch`` has filled."""
+    png, every, text = _drawings(source, folder, progress)
     left_out = {"in no subject": len(every) - len(text)}
-    filed = {path: every[path] for path in text}
-    reasons = {path: _unfit(text[path]) for path in filed}
+    reasons = {path: _unfit(own) for path, own in text.items()}
     left_out |= sorted(Counter(reason for reason in reasons.values() if reason).items())
-    filed = {path: themes for path, themes in filed.items() if not reasons[path]}
-    seen, damaged = _look(png, filed, progress)
+    filed = {path: every[path] for path, reason in reasons.items() if not reason}
+    seen = _look(png, filed, progress)
     left_out["blank"] = sum(picture.blank for picture in seen.values())
     left_out["too large"] = sum(picture.pixels is None for picture in seen.values())
-    pixels = {path: s.pixels for path, s in seen.items() if s.pixels and not s.blank} | damaged
+    pixels = {path: own.pixels for path, own in seen.items() if own.pixels and not own.blank}
     classes = sort_into_classes({path: filed[path] for path in sorted(pixels)}, pixels, left_out)
-    prefix = f"{PACKAGES[0].name}/{PNG}"
-    items = {
-        label: [
-            Item(
-                f"{prefix}/{path}",
-                creator=text[path].creator,
-                licence=text[path].licence,
-                sha256=seen[path].sha256 if path in seen else None,
-            )
-            for path in paths
-        ]
-        for label, paths in classes.items()
-    }
-    images = check_and_number(
-        NAME,
-        ABOUT,
+    prefix = png.relative_to(folder).as_posix()
+
+    def item(path: str) -> Item:
+        creator, licence = text[path].creator, text[path].licence
+        return Item(f"{prefix}/{path}", None, creator, licence, seen[path].sha256 or None)
+
+    return Found(
+        {label: [item(path) for path in paths] for label, paths in classes.items()},
         folder,
-        items,
-        expected=EXPECTED,
-        allow_missing=allow_missing,
+        expected=source.expected,
         provenance={
-            "packages": {package.file: package.sha256 for package in PACKAGES},
+            "packages": {package.file: package.sha256 for package in source.packages},
             "left_out_by_rule": left_out,
         },
         finish=crop_to_drawing,
-        progress=progress,
+        texts={f"{prefix}/{path}": own.sentences for path, own in text.items() if own.sentences},
+        superclass_of={label: label.partition("/")[0] for label in classes},
     )
-    of_path = {f"{prefix}/{path}": own.sentences for path, own in text.items() if own.sentences}
-    images = replace(images, texts=of_path)
-    return images.with_superclasses({label: label.partition("/")[0] for label in classes})
 
 
 def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:
     """Read the words that came with every drawing of a subject, by its path in the images table."""
-    *_, text_of = _drawings(folder, progress)
-    return {f"{PACKAGES[0].name}/{PNG}/{path}": text for path, text in text_of.items()}
+    png, _, text_of = _drawings(source_of("openclipart"), folder, progress)
+    return {f"{png.relative_to(folder).as_posix()}/{path}": text for path, text in text_of.items()}
 
 
 def filings(png: Path) -> dict[str, list[str]]:
@@ -211,9 +187,9 @@ def filings(png: Path) -> dict[str, list[str]]:
         picture = path.resolve()
         if not picture.is_file() or not picture.is_relative_to(root):
             raise SourceError(
-                f"{NAME}: {path.relative_to(png)} leads to no picture of the folder",
+                f"openclipart: {path.relative_to(png)} leads to no picture of the folder",
                 where=str(path),
-                fix=f"remove {PACKAGES[0].name} and run fslbench-build fetch {NAME} again",
+                fix="remove openclipart-png and run fslbench-build fetch openclipart again",
             )
         themes = filed.setdefault(picture.relative_to(root).as_posix(), [])
         if not any(theme == no or theme.startswith(f"{no}/") for no in NO_SUBJECT):
@@ -229,46 +205,43 @@ def _unfit(text: Text) -> str:
 
 
 def _drawings(
-    folder: Path, progress: Progress
+    source: Source, folder: Path, progress: Progress
 ) -> tuple[Path, dict[str, list[str]], dict[str, Text]]:
     """Give the folder of pictures, the themes that file each, and words of those of a subject."""
-    png, svg = (unpacked(p, folder, NAME) / at for p, at in zip(PACKAGES, (PNG, SVG), strict=True))
+    png, svg = (
+        unpacked(package, folder, source.name) / at
+        for package, at in zip(source.packages, (PNG, SVG), strict=True)
+    )
     filed = filings(png)
     paths = [path for path, themes in filed.items() if themes]
     text_of = {}
     for done, path in enumerate(paths):
         if done % 100 == 0:
-            progress(f"{NAME}: {done} of {len(paths)} texts read")
+            progress(f"openclipart: {done} of {len(paths)} texts read")
         try:
             text_of[path] = read_text((svg / path).with_suffix(".svg"))
         except (OSError, ValueError) as error:
             raise SourceError(
-                f"{NAME}: the text of {path} cannot be read: {error}",
+                f"openclipart: the text of {path} cannot be read: {error}",
                 where=str(svg),
-                fix=f"remove {PACKAGES[1].name} and run fslbench-build fetch {NAME} again",
+                fix="remove openclipart-svg and run fslbench-build fetch openclipart again",
             ) from error
     return png, filed, text_of
 
 
-def _look(
-    png: Path, paths: Mapping[str, Any], progress: Progress
-) -> tuple[dict[str, Look], dict[str, str]]:
-    """Return the pixels of each picture; those of damaged ones separately, all different."""
+def _look(png: Path, paths: Collection[str], progress: Progress) -> dict[str, Look]:
+    """Look at each picture; damaged ones, of no SHA-256, are like no other."""
 
-    def one(path: str) -> Look | None:
+    def one(path: str) -> Look:
         try:
             return look(png / path)
         except (OSError, SourceError):
-            return None
+            return Look("", f"damaged: {path}")
 
     seen: dict[str, Look] = {}
-    damaged: dict[str, str] = {}
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for done, (path, picture) in enumerate(zip(paths, threads.map(one, paths), strict=True)):
-            if picture:
-                seen[path] = picture
-            else:
-                damaged[path] = f"damaged: {path}"
+            seen[path] = picture
             if done % 50 == 0:
-                progress(f"{NAME}: {done} of {len(paths)} drawings looked at")
-    return seen, damaged
+                progress(f"openclipart: {done} of {len(paths)} drawings looked at")
+    return seen

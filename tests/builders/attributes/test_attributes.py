@@ -15,7 +15,6 @@ from tiny_features import read_pictures
 from benchmark_spec import errors, schemas
 from builders.attributes import pixels, table
 from builders.attributes.given import (
-    TEXTS,
     TaggerErrors,
     came_with,
     given_attributes,
@@ -24,7 +23,6 @@ from builders.attributes.given import (
 )
 from builders.attributes.recipe import Recipe, check_recipe
 from builders.attributes.taggers import Tagger, check_tagger, clean, counts, load_tagger
-from builders.sources import image_folder
 from builders.sources.image_set import Text
 
 GIVEN = partial(Recipe, attributes="given")
@@ -133,14 +131,13 @@ def test_texts_in_the_order_of_images(tiny):
     del known[paths[3]]
     found = given_texts(replace(tiny, texts=known), "image_folder")
     assert found[:5] == ["no. 0", "no. 1", "no. 2", None, "no. 4"]
-    assert came_with("image_folder", TEXTS) is None
+    assert not came_with("image_folder", "texts")
     for read, what in ((given_texts, "texts"), (given_attributes, "attributes")):
         with pytest.raises(errors.SourceError, match=f"no {what} came with image_folder"):
             read(tiny, "image_folder")
 
 
-def test_attributes_and_one_as_a_value(tiny, monkeypatch):
-    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("bold", "italic"), raising=False)
+def test_attributes_and_one_as_a_value(tiny):
     paths = tiny.images.column("path").to_pylist()
     own = [("italic", "Bold", "bold"), ("italic",), ("bold",), ("italic",)]
     images = replace(tiny, attributes=dict(zip(paths, own, strict=False)))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import build as called
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import CorruptReleaseError, SourceError, UnknownNameError
@@ -19,7 +19,7 @@ from builders.release.build import build_release
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
 from builders.sources import image_folder
-from builders.sources.read import read_source
+from builders.sources.source import read_source, source_of
 from fslbench_data.release.release import load_release
 from fslbench_data.tasks.redraw import SAMPLER_VERSION
 
@@ -63,10 +63,10 @@ def raw(pictures, tiny, tmp_path, monkeypatch):
         "texts": {path: f"a red dog in class {path[6]}. cats" for path in paths},
         "attributes": {path: (path.rpartition(".")[2],) for path in paths},
     }
-    read = image_folder.read
-    monkeypatch.setattr(image_folder, "TEXTS", True, raising=False)
-    monkeypatch.setattr(image_folder, "ATTRIBUTES", ("JPG", "png", "gif"), raising=False)
-    monkeypatch.setattr(image_folder, "read", lambda *at, **how: replace(read(*at, **how), **came))
+    find, row = image_folder.find, source_of("image_folder")
+    own = structs.replace(row, texts=True, attributes=("JPG", "png", "gif"))
+    monkeypatch.setattr("builders.attributes.given.source_of", lambda _: own)
+    monkeypatch.setattr(image_folder, "find", lambda *at, **how: replace(find(*at, **how), **came))
     return tmp_path / "raw"
 
 

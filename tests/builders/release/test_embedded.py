@@ -15,7 +15,7 @@ from benchmark_spec.protocol import TaskSetName
 from builders.release.features import with_canaries
 from builders.release.spec_file import find_spec, read_spec
 from builders.sampling import draw_again, draw_published
-from builders.sources.packaged import digits
+from builders.sources.source import source_of
 from fslbench_data import Submission
 from fslbench_data.release.folder import embedded_folder
 from fslbench_data.tasks.draw import freeze, groups_of
@@ -104,7 +104,7 @@ def test_the_digits_are_made_again_from_their_source(golden):
     from builders.features import pixel_features
     from builders.features.shards import feature_table
 
-    source = digits.read()
+    source = source_of("digits").read()
     assert content_digest(source.images) == golden["images/digits.parquet"]
     (features,), _ = pixel_features(source)
     of_pixels = golden["features/pixels/digits-00000-of-00001.parquet"]

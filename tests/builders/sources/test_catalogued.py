@@ -11,22 +11,15 @@ from scipy.io import savemat
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CatalogueError, SourceError
-from builders.sources.catalogued import (
-    aircraft,
-    crop,
-    cub,
-    dtd,
-    fungi,
-    mscoco,
-    mscoco_boxes,
-    omniglot,
-    quickdraw,
-    text_order,
-    traffic_signs,
-    vgg_flower,
-)
+from builders.sources import CATALOGUED
+from builders.sources.catalogued import crop, drawn_positions, held_out, text_order
+from builders.sources.source import source_of
 
 pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
+
+
+aircraft, cub, dtd, fungi, mscoco, mscoco_boxes, omniglot, *others = map(source_of, CATALOGUED)
+quickdraw, traffic_signs, vgg_flower = others
 
 
 def _refused(source, folder, said, error=SourceError, **how):
@@ -139,25 +132,26 @@ def test_traffic_signs_in_tracks(tmp_path, draw):
     assert found.images.column("group").to_pylist() == [0, 1, 1, 2]
 
 
-BY_NAME = {source.name: source.drawn for source in (aircraft, dtd, mscoco, quickdraw)}
+BY_NAME = {source.name: source for source in (aircraft, dtd, mscoco, quickdraw)}
 # name: split, digits of the number that a class name begins with, number of the first class
 BY_NUMBER = {
-    "cub": (cub.drawn, 3, 1),
-    "fungi": (fungi.drawn, 4, 0),
-    "vgg_flower": (vgg_flower.drawn, 3, 1),
+    "cub": (cub.split, 3, 1),
+    "fungi": (fungi.split, 4, 0),
+    "vgg_flower": (vgg_flower.split, 3, 1),
 }
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_of_the_names_of_all_classes(name, class_lists):
-    assert BY_NAME[name].held_out(class_lists[name], Path("list")) == list(lookup(name).class_names)
+    tested = held_out(BY_NAME[name], class_lists[name], Path("list"))
+    assert tested == list(lookup(name).class_names)
 
 
 @pytest.mark.parametrize("name", BY_NUMBER)
 def test_of_the_numbers_of_all_classes(name):
     split, digits, first = BY_NUMBER[name]
     numbers = [int(label[:digits]) for label in lookup(name).class_names]
-    assert [first + position for position in split.test_positions()] == numbers
+    assert [first + position for position in drawn_positions(*split)] == numbers
 
 
 # ---- lists of images: FGVC-Aircraft, FGVCx Fungi and VGG Flower ----------------------------------
@@ -367,11 +361,11 @@ def test_a_crop_of_every_annotation(photos, content):
 
 
 def test_expected_counts():
-    assert sum(mscoco.counts.values()) == 151_545
-    assert sum(mscoco_boxes.counts.values()) == 346_980
-    assert list(mscoco_boxes.counts) == list(lookup("mscoco").class_names)
-    assert all(mscoco_boxes.counts[label] >= n for label, n in mscoco.counts.items())
-    assert "346,980" in mscoco_boxes.ABOUT.note
+    assert sum(mscoco.expected.values()) == 151_545
+    assert sum(mscoco_boxes.expected.values()) == 346_980
+    assert list(mscoco_boxes.expected) == list(lookup("mscoco").class_names)
+    assert all(mscoco_boxes.expected[label] >= n for label, n in mscoco.expected.items())
+    assert "346,980" in mscoco_boxes.about.note
 
 
 def test_annotations_that_will_not_do(photos, content):

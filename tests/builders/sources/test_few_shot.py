@@ -11,7 +11,7 @@ from benchmark_spec import schemas
 from benchmark_spec.catalogue import catalogue, few_shot_datasets
 from benchmark_spec.errors import CatalogueError, SourceError, UnknownNameError
 from builders.sources import CATALOGUED, FEW_SHOT
-from builders.sources.read import class_sizes_from_lists, read_source
+from builders.sources.source import class_sizes_from_lists, read_source
 
 pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 

@@ -4,14 +4,12 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmark_spec.errors import FSLBenchError
 from builders.sources.glyph_fonts import NOWHERE, ROOM, SIDE, Face, Renderer, read_faces, small
-from builders.sources.packaged import glyphs, glyphs_sample
 from builders.sources.packaged.glyphs import (
     OF_DESIGN,
     PARTS,
@@ -25,6 +23,7 @@ from builders.sources.packaged.glyphs import (
     shares,
 )
 from builders.sources.packages import Package
+from builders.sources.source import source_of
 
 pytest.importorskip("PIL", reason="needs Pillow, of the extra `builders`")
 
@@ -57,7 +56,7 @@ def test_at_most_so_many_of_a_script():
 def test_options_that_are_refused():
     for option, value in (("part", "test"), ("most", "0"), ("most", "few")):
         with pytest.raises(FSLBenchError, match=option):
-            glyphs.read(Path(), **{option: value})
+            source_of("glyphs").read(**{option: value})
 
 
 def test_characters_are_letters_of_their_script():
@@ -77,7 +76,8 @@ def test_packages_are_pinned_and_credited():
     for package in FROZEN.packages:
         assert re.fullmatch(r"[0-9a-f]{64}", package.sha256)
         assert all(FROZEN.credits[package.name])
-    assert set(glyphs_sample.PACKAGES) < set(glyphs.PACKAGES)
+    sample, every = (set(source_of(name).packages) for name in ("glyphs_sample", "glyphs"))
+    assert sample < every
     assert set(FROZEN.serifs.values()) == {"serif", "sans", "neither"}
 
 

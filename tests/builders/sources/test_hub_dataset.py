@@ -9,8 +9,7 @@ import pytest
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError, UnknownNameError
-from builders.sources import hub_dataset
-from builders.sources.image_set import About
+from builders.sources.source import read_source
 
 datasets = pytest.importorskip("datasets")
 pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
@@ -46,8 +45,10 @@ def read(folder, **how):
     """Read the split `train` of an address, or of the folder `repo` in a folder."""
     if isinstance(folder, Path) and (folder / "repo").exists():
         folder = folder / "repo"
-    about = About("Pets", "https://example.org", "CC0", "@misc{pets}")
-    return hub_dataset.read(folder, **{"name": "pets", "about": about, "split": "train", **how})
+    options = {"title": "Pets", "homepage": "h", "licence": "CC0", "citation": "@misc{pets}"}
+    options |= {"repo": str(folder), "split": "train"} | how
+    allow = {"allow_missing": options.pop("allow_missing", False)}
+    return read_source("hub_dataset", None, name="pets", options=options, **allow)
 
 
 def refused(at, said, error=SourceError, **how):
@@ -127,8 +128,8 @@ def test_folders_that_will_not_do(tmp_path, write):
 )
 def test_missing_labels_are_refused_or_recorded(tmp_path, write, kind, labels, missing):
     write(labels, kind)
-    rows = ", ".join(map(str, missing))
-    refused(tmp_path, rf"{len(missing)} of 5 rows .* row 1 has no label(.|\n)*: {rows}\n")
+    rows = ", ".join(f".*train#{row}" for row in missing)
+    refused(tmp_path, rf"{len(missing)} entr.* train#1 has no label(.|\n)*{rows}\n")
     found = read(tmp_path, allow_missing=True)
     kept = [row for row in range(5) if row not in missing]
     assert sorted(found.images.column("path").to_pylist()) == [f"train#{row}" for row in kept]
@@ -137,9 +138,9 @@ def test_missing_labels_are_refused_or_recorded(tmp_path, write, kind, labels, m
 
 def test_class_labels_that_name_no_class(tmp_path, write):
     write([None, None], "string", split="test")
-    refused(tmp_path, "no rows with labels", split="test", allow_missing=True)
+    refused(tmp_path, "no classes", split="test", allow_missing=True)
     write([0, 1, 2, None], ("a", "", "nan"))
-    refused(tmp_path, r"3 of 4 rows .* row 1 has no label, but(.|\n)*1, 2, 3")
+    refused(tmp_path, r"3 entries .* train#1 has no label, but(.|\n)*1, .*2, .*3")
     assert read(tmp_path, allow_missing=True).class_names == ("a",)
 
 
@@ -148,7 +149,7 @@ def test_labels_of_a_list_beside_pictures(tmp_path, draw):
         draw(tmp_path / f"repo/train/{name}.png", mark=mark)
     lines = "file_name,label\na.png,1\nb.png,\nc.png,-1\n"
     (tmp_path / "repo/train/metadata.csv").write_text(lines)
-    refused(tmp_path, r"2 of 3 rows .* row 1 has no label")
+    refused(tmp_path, r"2 entries .* train#1 has no label")
 
 
 def test_pictures_that_datasets_would_pass_over(tmp_path, draw):
@@ -159,7 +160,7 @@ def test_pictures_that_datasets_would_pass_over(tmp_path, draw):
 
 def test_damaged_rows_are_named_or_recorded(tmp_path, write):
     write([0, 1, 0, -1, 1, 1], ("a", "b"), row_1=b"no image", row_2=None)
-    refused(tmp_path, "3 of 6 rows cannot be used: row 1 is damaged")
+    refused(tmp_path, "3 entries .* cannot be used: train#1 is damaged")
     found = read(tmp_path, allow_missing=True)
     assert found.images.column("path").to_pylist() == ["train#0", "train#4", "train#5"]
     assert found.provenance["left_out"] == {"images": ["train#1", "train#2", "train#3"]}

@@ -12,11 +12,10 @@ from specs import HEAD
 
 from benchmark_spec.errors import OutputError, SourceError, SpecError
 from builders.release.spec_file import first_spec
-from builders.sources import image_folder
 from builders.sources.export import check_folder, write_pictures
 from builders.sources.image_set import About
 from builders.sources.pictures import check_bytes, check_file, file_of, open_picture
-from builders.sources.read import read_source
+from builders.sources.source import read_source
 from fslbench_data.files.pictures import ORIENTATION, decode
 from fslbench_data.release.pictures import MARK, picture_name
 
@@ -27,7 +26,9 @@ ABOUT = About(**OPTIONS)
 
 
 def _read(folder, **how):
-    return image_folder.read(folder, **{"name": "pets", "about": ABOUT, **how})
+    name, allow = how.pop("name", "pets"), how.pop("allow_missing", False)
+    options = OPTIONS | how
+    return read_source("image_folder", folder, name=name, options=options, allow_missing=allow)
 
 
 def _refused(folder, said, **how):
@@ -209,10 +210,10 @@ def test_lists_as_other_systems_write_them(tmp_path, draw_all):
 def test_superclasses_of_a_list(tmp_path, draw_all):
     """A class that is left out takes its superclass along."""
     draw_all(tmp_path, "cat/1.png", "dog/1.png", "oak/1.png")
-    named = {"name": "pets", "about": ABOUT, "superclasses": "kinds.csv"}
+    named = {"superclasses": "kinds.csv"}
     listed = tmp_path / "kinds.csv"
     listed.write_text('class,superclass\noak,"plant, tall"\n\ndog, animal \ncat,animal\n')
-    found = image_folder.read(tmp_path, **named)
+    found = _read(tmp_path, **named)
     assert found.superclasses == ("animal", "animal", "plant, tall")
     assert len(found.provenance["superclasses"]["kinds.csv"]) == 64
     for lines, said in (
@@ -225,7 +226,7 @@ def test_superclasses_of_a_list(tmp_path, draw_all):
         _refused(tmp_path, said, **named)
     (tmp_path / "dog/1.png").write_bytes(b"no picture")
     listed.write_text("class,superclass\ncat,animal\ndog,guard\noak,plant\n")
-    found = image_folder.read(tmp_path, **named, allow_missing=True)
+    found = _read(tmp_path, **named, allow_missing=True)
     assert (found.class_names, found.superclasses) == (("cat", "oak"), ("animal", "plant"))
 
 

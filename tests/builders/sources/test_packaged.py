@@ -14,14 +14,13 @@ import pytest
 from benchmark_spec.errors import BackboneError, CatalogueError, SourceError, UnknownNameError
 from builders.release.pictures import picture_tables
 from builders.sources import pictures
-from builders.sources.grey import grey_image_set
 from builders.sources.image_set import Text
 from builders.sources.lists import group_of, linked
-from builders.sources.packaged import canaries, emoji, fashion_mnist, groceries, openclipart
+from builders.sources.packaged import canaries, emoji, grey, groceries, openclipart
 from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, digest
 from builders.sources.packaged.canaries import pictures as canary_pictures
 from builders.sources.packaged.openclipart import read_text, sort_into_classes
-from builders.sources.read import read_source
+from builders.sources.source import source_of
 from fslbench_data.files.pictures import decode
 
 pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
@@ -30,7 +29,19 @@ pytest.importorskip("resvg_py", reason="needs resvg-py, of the extra `builders`"
 
 def _refused(source, folder, said, error=SourceError, **how):
     with pytest.raises(error, match=said):
-        source.read(folder, **how)
+        _read(source, folder, **how)
+
+
+def _read(source, folder, **how):
+    name = source.__name__.rpartition(".")[2]
+    return source_of(name).read(folder, **{"expected": EXPECTED[name], **how})
+
+
+EXPECTED = {
+    "emoji": {"role": 9, "sky": 3},
+    "groceries": {"Anjou": 2, "Satsumas": 1},
+    "openclipart": {"animals/birds": 20},
+}
 
 
 SVG = (
@@ -62,7 +73,7 @@ ENTRIES = [
 @pytest.fixture
 def drawings(fetched, tmp_path, monkeypatch):
     """Two subgroups, of three emoji and of one; the orca is too new for two vendors."""
-    roots, raw = [fetched(package) for package in emoji.PACKAGES], tmp_path / "raw"
+    roots, raw = [fetched(package) for package in source_of("emoji").packages], tmp_path / "raw"
     for place in (emoji.OPENMOJI, emoji.GOOGLE, emoji.TWITTER, emoji.FLUENT):
         (raw / place).mkdir(parents=True)
     (roots[0] / "package/data").mkdir()
@@ -82,12 +93,11 @@ def drawings(fetched, tmp_path, monkeypatch):
     for word in ("cook-default", "cook-dark", "man-cook", "umbrella-wet", "orcas"):
         (raw / emoji.FLUENT / f"{word}.svg").write_text(SVG.format(word))
     monkeypatch.setattr(emoji, "MIN_EMOJI", 1)
-    monkeypatch.setattr(emoji, "EXPECTED", {"role": 9, "sky": 3})
     return raw
 
 
 def test_every_emoji_in_the_styles_that_have_it(drawings):
-    found = emoji.read(drawings)
+    found = _read(emoji, drawings)
     paths = found.images["path"].to_pylist()
     shown = [f"{emoji.style_of(path)} {Path(path).stem.lower()}" for path in paths]
     vendors = ("openmoji", "noto", "twemoji")
@@ -106,7 +116,7 @@ def test_every_emoji_in_the_styles_that_have_it(drawings):
 def test_a_drawing_that_is_missing_or_a_list_that_is(drawings):
     (drawings / emoji.OPENMOJI / "1FACD.svg").unlink()
     _refused(emoji, drawings, r"1FACD\.svg is missing")
-    left_out = emoji.read(drawings, allow_missing=True).provenance["left_out"]
+    left_out = _read(emoji, drawings, allow_missing=True).provenance["left_out"]
     assert left_out["images"] == [f"{emoji.OPENMOJI}/1FACD.svg"]
     (drawings / "openmoji/package/data/openmoji.json").write_text("[")
     _refused(emoji, drawings, r"openmoji\.json cannot be read")
@@ -126,7 +136,7 @@ def test_a_damaged_svg(drawings):
 
 def test_drawings_of_both_kinds_have_one_size(drawings):
     """A release has them as they are shown, where the licence allows it."""
-    found = emoji.read(drawings)
+    found = _read(emoji, drawings)
     svg, png = found.open(0), found.open(1)
     assert svg.size == png.size == (64, 64)
     assert svg.getpixel((10, 32)) == (255, 255, 255)
@@ -168,10 +178,9 @@ def _write(folder, rows):
 
 
 def test_each_photo_is_there_once_under_its_name(fetched, tmp_path, monkeypatch):
-    _write(fetched(groceries.PACKAGES[0]), ROWS)
-    monkeypatch.setattr(groceries, "EXPECTED", {"Anjou": 2, "Satsumas": 1})
+    _write(fetched(source_of("groceries").packages[0]), ROWS)
     monkeypatch.setattr(groceries, "frozen_groups", lambda: [[NAMES["train"][0], NAMES["val"][0]]])
-    found = groceries.read(tmp_path / "raw")
+    found = _read(groceries, tmp_path / "raw")
     assert found.images["path"].to_pylist() == [NAMES["train"][0], *NAMES["val"], *NAMES["test"]]
     assert found.images["group"].to_pylist() == [0, 0, 1]
     assert [found.encoded(image) for image in range(3)] == [b"pear 2", b"pear 1", b"satsuma"]
@@ -208,7 +217,7 @@ def test_the_frozen_groups_are_groups():
         assert list(members) == sorted(members)
         assert len({(name.split("/")[0], groceries.fine_class(name)) for name in members}) == 1
     # 1393 - 990 photos stand for themselves: 687 groups
-    assert sum(groceries.EXPECTED.values()) - len(names) + len(groups) == 687
+    assert sum(source_of("groceries").expected.values()) - len(names) + len(groups) == 687
 
 
 # ---- open clip art: each step of the rule, on drawings that the test makes -----------------------
@@ -280,8 +289,8 @@ def test_a_theme_is_a_class_as_a_whole_where_its_parts_are_small():
 @pytest.fixture
 def clip_art(fetched, tmp_path):
     """20 birds and what the rule leaves out, in two packages."""
-    png = fetched(openclipart.PACKAGES[0]) / openclipart.PNG
-    svg = fetched(openclipart.PACKAGES[1]) / openclipart.SVG
+    png, svg = map(fetched, source_of("openclipart").packages)
+    png, svg = png / openclipart.PNG, svg / openclipart.SVG
 
     def draw(path, colour=(0, 0, 0), **words):
         for root in (png, svg):
@@ -308,9 +317,8 @@ def clip_art(fetched, tmp_path):
     return tmp_path / "raw"
 
 
-def test_the_whole_rule(clip_art, monkeypatch):
-    monkeypatch.setattr(openclipart, "EXPECTED", {"animals/birds": 20})
-    found = openclipart.read(clip_art)
+def test_the_whole_rule(clip_art):
+    found = _read(openclipart, clip_art)
     prefix = "openclipart-png/usr/share/openclipart/png/animals/birds"
     assert found.images["path"].to_pylist() == [f"{prefix}/{i:02}.png" for i in range(20)]
     assert found.images["creator"][:4].to_pylist() == ["Ann", "Ann", "Ann", None]
@@ -323,12 +331,11 @@ def test_the_whole_rule(clip_art, monkeypatch):
     assert found.open(4).size == (3, 1)  # the drawing without the white around it
     assert found.encoded(4) is None
     assert found.texts[f"{prefix}/03.png"] == "A bird. bird, animal"
-    monkeypatch.setattr(openclipart, "EXPECTED", {"animals/birds": 21})
-    _refused(openclipart, clip_art, "animals/birds has 20 images, not 21", CatalogueError)
+    more = {"animals/birds": 21}
+    _refused(openclipart, clip_art, "birds has 20 images, not 21", CatalogueError, expected=more)
 
 
-def test_damage_is_refused_or_recorded(clip_art, monkeypatch):
-    monkeypatch.setattr(openclipart, "EXPECTED", {"animals/birds": 20})
+def test_damage_is_refused_or_recorded(clip_art):
     text = clip_art / "openclipart-svg" / openclipart.SVG / "animals/birds/05.svg"
     whole = text.read_text()
     for damage in (lambda: text.write_text("<svg>"), text.unlink):
@@ -338,7 +345,7 @@ def test_damage_is_refused_or_recorded(clip_art, monkeypatch):
     path = clip_art / "openclipart-png" / openclipart.PNG / "animals/birds/05.png"
     path.write_bytes(path.read_bytes()[:60])
     _refused(openclipart, clip_art, "1 file of the raw folder cannot be read")
-    assert openclipart.read(clip_art, allow_missing=True).class_sizes == (19,)
+    assert _read(openclipart, clip_art, allow_missing=True).class_sizes == (19,)
     path.unlink()
     path.symlink_to("nowhere.png")
     _refused(openclipart, clip_art, "leads to no picture")
@@ -364,11 +371,9 @@ def test_look_sees_pixels_alone(tmp_path, monkeypatch):
 # ---- arrays of grey images: order, pixels and pictures -------------------------------------------
 def test_a_picture_is_scaled_to_white():
     """Level / 4 of 255, rounded: 0, 63.75, 127.5, 255."""
-    found = grey_image_set(
-        "tiny", fashion_mnist.ABOUT, Path(), paths=["f#0"], labels=np.array([0]),
-        pixels=np.array([[0, 1, 2, 4]], np.uint8), white=4, expected={"a": 1},
-    )  # fmt: skip
-    assert np.asarray(found.open(0)).tolist() == [[[0] * 3, [64] * 3], [[128] * 3, [255] * 3]]
+    levels, source = np.array([[0, 1, 2, 4]], np.uint8), source_of("fashion_mnist")
+    found = grey.grey_images(source, Path(), ["f#0"], np.array([0]), levels, 4, {"a": 1}, {})
+    assert np.asarray(found.picture("f#0"))[..., 0].tolist() == [[0, 64], [128, 255]]
 
 
 def _idx(path, values):
@@ -377,27 +382,25 @@ def _idx(path, values):
     path.write_bytes(gzip.compress(head + sizes + values.astype(np.uint8).tobytes()))
 
 
-def test_fashion_mnist_is_training_part_then_test_part(fetched, tmp_path, monkeypatch):
-    data = fetched(fashion_mnist.PACKAGES[0]) / fashion_mnist.DATA
+def test_fashion_mnist_is_training_part_then_test_part(fetched, tmp_path):
+    data = fetched(source_of("fashion_mnist").packages[0]) / grey.FASHION
     data.mkdir(parents=True)
     for part, labels in (("train", [1, 0, 1]), ("t10k", [0])):
         images = np.arange(len(labels) * 4).reshape(-1, 2, 2) + (100 if part == "t10k" else 0)
         _idx(data / f"{part}-images-idx3-ubyte.gz", images)
         _idx(data / f"{part}-labels-idx1-ubyte.gz", np.array(labels))
-    monkeypatch.setattr(fashion_mnist, "EXPECTED", {"T-shirt/top": 2, "Trouser": 2})
-    found = fashion_mnist.read(tmp_path / "raw")
+    source, expected = source_of("fashion_mnist"), {"T-shirt/top": 2, "Trouser": 2}
+    found = source.read(tmp_path / "raw", expected=expected)
     shown = ("train", 1), ("t10k", 0), ("train", 0), ("train", 2)
     paths = [f"{part}-images-idx3-ubyte.gz#{row}" for part, row in shown]
     assert found.images["path"].to_pylist() == paths
     assert found.pixels[:, 0].tolist() == [4, 100, 0, 8]
     assert found.white == 255
-    monkeypatch.setattr(fashion_mnist, "CLASSES", ("T-shirt/top",))
-    monkeypatch.setattr(fashion_mnist, "PARTS", {"test": ("t10k", 1)})
-    test = read_source("fashion_mnist", tmp_path / "raw", options={"part": "test"})
+    test = source.read(tmp_path / "raw", part="test", expected={"T-shirt/top": 1})
     assert test.images["path"].to_pylist() == ["t10k-images-idx3-ubyte.gz#0"]
     assert test.provenance["part"] == "test"
     with pytest.raises(UnknownNameError, match="unknown part 'tset'; did you mean 'test'"):
-        fashion_mnist.read(tmp_path / "raw", part="tset")
+        source.read(tmp_path / "raw", part="tset")
 
 
 def test_a_damaged_idx_file_says_what_to_remove(tmp_path):
@@ -406,7 +409,7 @@ def test_a_damaged_idx_file_says_what_to_remove(tmp_path):
     for data in (b"no gzip", gzip.compress(b"\0\0"), gzip.compress(b"\0\0\x08\1\0\0\0\1\7")[:-9]):
         path.write_bytes(data)
         with pytest.raises(SourceError, match=r"x\.gz cannot be read") as caught:
-            fashion_mnist.read_idx(path)
+            grey.read_idx(path)
         assert f"remove {tmp_path / 'dataset-fashion-mnist'} and" in caught.value.fix
 
 

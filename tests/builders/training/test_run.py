@@ -18,7 +18,7 @@ from benchmark_spec.protocol import Protocol
 from builders.features import precomputed
 from builders.features.backbones import check_weights, load_backbone
 from builders.features.extraction import Settings
-from builders.sources.read import read_source
+from builders.sources.source import read_source
 from builders.training import run
 from builders.training.building import build_method
 from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS
