@@ -163,23 +163,18 @@ class TaskLog(Struct, frozen=True, eq=False):
 
     def _some(self, at: Ints) -> TaskLog:
         """Return some rows, with the names of their methods and tasks as wide as they are."""
-        method, names = np.unique(self.method[at], return_inverse=True)
-        images = self.image_ids[at]
-        places = (images >= 0).any(axis=(0, 1)).sum()
-        ways = (images >= 0).any(axis=(0, 2)).sum()
+        methods, method = _in_use(self.methods, self.method[at])
+        there = self.image_ids[at] >= 0
+        ways, places = there.any(axis=(0, 2)).sum(), there.any(axis=(0, 1)).sum()
         return replace(
             self,
-            methods=tuple(self.methods[i] for i in method.tolist()),
-            method=names,
-            task=self.task[at],
+            methods=methods,
+            method=method,
             class_ids=self.class_ids[at, :ways],
-            image_ids=images[:, :ways, :places],
-            y=self.y[at],
-            n_query=self.n_query[at],
+            image_ids=self.image_ids[at, :ways, :places],
             shots=self.shots[at, :ways],
-            run=self.run[at],
             right=None if self.right is None else self.right[at, : self.n_query[at].max()],
-            row=self.row[at],
+            **{name: getattr(self, name)[at] for name in ("task", "run", "y", "n_query", "row")},
         )
 
 
