@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec import Struct, field
@@ -22,7 +22,7 @@ from analysis_sql.leave_one_out.episodes import EpisodeDesign, padded
 from analysis_sql.leave_one_out.leave_one_out import Design, FirstTasks
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.tasks import TaskSetInfo, by_class, padded_lists
+from fslbench_data.tasks import Episodes, TaskSetInfo, by_class, padded_lists
 from fslbench_data.tasks.allway import Parts, test_part
 from fslbench_data.tasks.draw import Pool, classes_of_images
 
@@ -139,23 +139,20 @@ def _all_ways(
 
 def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
     """Make the design of tasks that differ in their numbers of classes and images."""
-    classes, table = release.classes(info.dataset), release.task_table(info)
+    classes = release.classes(info.dataset)
+    tasks = cast("Episodes", release.task_set(info.dataset, str(info.name)))
     owner = classes_of_images(classes.column("n_images").to_numpy(), info.dataset)
-    ids = padded_lists(table.column("class_ids"))
-    parts = [padded_lists(table.column(name)) for name in ("support", "query")]
-    every = np.concatenate(parts, axis=1)
-    there = every >= 0
-    row, column = np.nonzero(there)
-    images, position = every[there], np.full((len(ids), len(classes)), -1)
-    task, place = np.nonzero(ids >= 0)
-    position[task, ids[task, place]] = place
-    key = row * ids.shape[1] + position[row, owner[images]]
+    ids, n_support = tasks.class_ids, tasks.support.shape[1]
+    images = np.concatenate([tasks.support, tasks.query], axis=1)
+    labels = np.concatenate([tasks.support_label, tasks.query_label], axis=1)
+    row, column = np.nonzero(images >= 0)
+    key = row * ids.shape[1] + labels[row, column]
     order = np.argsort(key, kind="stable")
-    drawn = padded(images[order], np.bincount(key, minlength=ids.size))
-    shots = np.bincount(key[column < parts[0].shape[1]], minlength=ids.size)
-    labels = classes.column("class_name").to_pylist()
+    drawn = padded(images[row, column][order], np.bincount(key, minlength=ids.size))
+    shots = np.bincount(key[column < n_support], minlength=ids.size)
+    names = classes.column("class_name").to_pylist()
     class_shots = shots.reshape(ids.shape) if shots.any() else None  # a log may name no support
-    return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, labels, class_shots)
+    return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, names, class_shots)
 
 
 def _of_pool(

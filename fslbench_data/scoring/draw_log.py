@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.counts import RightQueries
+from analysis_sql.leave_one_out.all_ways import Cells, of_each
+from analysis_sql.leave_one_out.episodes import ABSENT, padded
 from benchmark_spec.errors import (
     DoubledTaskError,
     MissingTaskError,
@@ -23,9 +27,12 @@ from benchmark_spec.errors import (
     rows,
 )
 from benchmark_spec.naming import check_method_name
-from fslbench_data.scoring.task_log import DATASET, names_in, rows_by_dataset
-from fslbench_data.submission import columns
+from benchmark_spec.protocol import TaskSetName, WholeProtocol
+from fslbench_data.scoring.own_release import OwnTasks, digest_of, numbered
+from fslbench_data.scoring.task_log import DATASET, as_texts, names_in, rows_by_dataset
+from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.log_source import table_of
+from fslbench_data.validation.rows import Group
 
 NEEDED = ("method", "image", "class", "predicted")
 OPTIONAL = ("draw", "shots", "second")
@@ -172,9 +179,7 @@ def _codes(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Int
     """Return the different values of a column as texts, and each row's position."""
     if name not in table.column_names:
         return ("",), np.zeros(table.num_rows, np.int64)
-    column = columns.whole_numbers(table.column(name))
-    if pa.types.is_integer(column.type):
-        column = column.cast(pa.string())
+    column = as_texts(table.column(name))
     if name == "draw":
         column = pc.fill_null(column.cast(pa.string()), "")
     return names_in(column, name, where)
@@ -293,3 +298,47 @@ def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
     shots = not any(read.draws) and bool((read.shots[own] > 0).any())
     support = not read.knows_support or called != ("",) or shots
     return Drawn(name, called, support, correct, regained)
+
+
+def draws_of(
+    read: DrawLog, methods: list[Drawn], shots: int, before: Sequence[OwnTasks]
+) -> OwnTasks:
+    """Return the results of methods in the same draws, class by class, named after those before."""
+    order = np.argsort(read.class_of_image, kind="stable")
+    owner, classes = read.class_of_image[order], len(read.classes)
+    most = max(methods, key=lambda one: len(one.draws))
+    there = ~np.isnan(most.right[:, order])
+    draws, n_queries = len(there), there.sum(axis=1)
+    draw, image = np.nonzero(there)
+    of_class = np.bincount(draw * classes + owner[image], minlength=draws * classes)
+    image_ids = padded(order[image], of_class).reshape(draws, classes, -1).astype(np.int64)
+    none = np.zeros((draws, classes), np.int64)
+    name = TaskSetName("allway", WholeProtocol(classes, shots, int(n_queries.max())))
+    digest = digest_of(read.classes, read.images, *_in_order(read, image_ids))
+    dataset = numbered(read.name, sum(each.info.name == name for each in before))
+    info = TaskSetInfo(dataset, name, draws, digest)
+
+    def by_draw(values: NDArray[Any]) -> NDArray[Any]:
+        return padded(np.broadcast_to(values[:, order], there.shape)[there].astype(int), n_queries)
+
+    x = np.stack([np.broadcast_to(one.right[:, order], there.shape) for one in methods])
+    means = Cells(there, owner).variances([*x.swapaxes(0, 1)], of_each).means
+    groups = []
+    for one, own in zip(methods, means, strict=True):
+        regained = None if one.regained is None else by_draw(one.regained)[None]
+        right = RightQueries(by_draw(one.right), 1, regained)
+        groups.append(Group(one.name, info, own, True, (), np.empty(0), None, right))
+    ids = none + np.arange(classes)
+    return OwnTasks(info, most.draws, ids, image_ids, none, tuple(groups))
+
+
+def _in_order(read: DrawLog, image_ids: Ints) -> tuple[Ints, Ints]:
+    """Return classes and images of draws by their names: a log may list them in any order."""
+    rank = np.empty(len(read.images) + 1, np.int64)
+    rank[np.argsort(np.array(read.images))] = np.arange(len(read.images))
+    rank[ABSENT] = len(read.images)  # the last place, of none
+    classes = np.argsort(np.array(read.classes))
+    ids = image_ids[:, classes]
+    ids = np.take_along_axis(ids, np.argsort(rank[ids], axis=2), axis=2)
+    order = np.lexsort(rank[ids].reshape(len(ids), -1).T[::-1])
+    return np.tile(classes, (len(ids), 1)), ids[order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,17 +19,52 @@ from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
 from benchmark_spec.protocol import TaskSetName, suite_of
 from fslbench_data.release.folder import Folder
 from fslbench_data.release.release import Release
+from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSet, TaskSetInfo
+from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
-
-if TYPE_CHECKING:
-    from fslbench_data.scoring.draw_log import DrawLog
-    from fslbench_data.scoring.own_tasks import LogResults, Pool
-    from fslbench_data.scoring.task_log import TaskLog
 
 OWN_TASKS = "own-tasks"
 """What signatures have in place of a release."""
+
+Ints = NDArray[np.int64]
+
+
+class OwnTasks(Struct, frozen=True, eq=False):
+    """A set of B tasks of a log, by their names there, and the methods that answered exactly these.
+
+    `class_ids` (B, K) and `image_ids` (B, K, m) are positions in the log, :data:`ABSENT` where a
+    task has fewer; `shots` (B, K) says how many images are support, which come first.
+    """
+
+    info: TaskSetInfo
+    tasks: tuple[str, ...]
+    class_ids: Ints
+    image_ids: Ints
+    shots: Ints
+    groups: tuple[Group, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods."""
+        return tuple(group.method for group in self.groups)
+
+
+class Pool(Struct, frozen=True, eq=False):
+    """All that may be drawn; `images` are names of those in the log.
+
+    Classes and images of the log come first, then others that may be drawn and are in no task;
+    `unseen` is how many of these images there are, known or by estimate.
+    """
+
+    classes: tuple[str, ...]
+    images: tuple[str, ...]
+    class_of_image: Ints
+    group_of_image: Ints | None = None
+    superclasses: tuple[str, ...] | None = None
+    unseen: float = 0.0
+    warnings: tuple[str, ...] = ()
 
 
 class LogFacts(Struct, frozen=True):
@@ -80,9 +115,6 @@ class OwnRelease(Release, frozen=True, eq=False):
     def __str__(self) -> str:
         return OWN_TASKS
 
-    def __repr__(self) -> str:
-        return f"<OwnRelease: the tasks of {self.source}>"
-
     def drawn_from(self, datasets: Iterable[str]) -> str:
         """Return tasks of data sets, by default all, and what they were drawn from."""
         chosen = [*datasets] or [*self.drawn]
@@ -131,13 +163,11 @@ class OwnLog(Struct, frozen=True, eq=False):
 
 def joined(logs: Sequence[OwnLog]) -> OwnLog:
     """Return logs of several data sets as one."""
-    parts = [log.release for log in logs]
+    if len(logs) == 1:
+        return logs[0]
+    parts, answers = [log.release for log in logs], [log.answers for log in logs]
     source = parts[0].source.rpartition(", data set ")[0]
-    datasets, entries = (
-        tuple(one for part in parts for one in getattr(part.manifest, name))
-        for name in ("datasets", "tables")
-    )
-    manifest = Manifest(OWN_TASKS, "", "", datasets, entries)
+    datasets = tuple(one for part in parts for one in part.manifest.datasets)
     names = [one.name for one in datasets]
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
         raise SubmissionError(
@@ -146,19 +176,30 @@ def joined(logs: Sequence[OwnLog]) -> OwnLog:
             where=source,
             expected="other names of data sets",
         )
-    tables = {path: table for part in parts for path, table in part.tables.items()}
-    facts, drawn = (
-        {name: one for part in parts for name, one in getattr(part, field).items()}
-        for field in ("facts", "drawn")
+    entries = tuple(one for part in parts for one in part.manifest.tables)
+
+    def of_all(field: str) -> dict[str, Any]:
+        return {key: value for part in parts for key, value in getattr(part, field).items()}
+
+    release = OwnRelease(
+        Manifest(OWN_TASKS, "", "", datasets, entries),
+        Folder(Path(source)),
+        source,
+        *map(of_all, ("facts", "drawn", "tables")),
     )
-    release = OwnRelease(manifest, Folder(Path(source)), source, facts, drawn, tables)
-    rows = pa.concat_tables(
-        (log.answers.submission.table for log in logs), promote_options="default"
-    )
-    about = {name: of for log in logs for name, of in log.answers.submission.methods.items()}
-    submission = Submission(rows.unify_dictionaries().combine_chunks(), about, source=source)
-    groups = tuple(group for log in logs for group in log.answers.groups)
-    return OwnLog(release, Validated(submission, groups))
+    groups = [group for own in answers for group in own.groups]
+    rows = pa.concat_tables((own.submission.table for own in answers), promote_options="default")
+    about = {name: of for own in answers for name, of in own.submission.methods.items()}
+    return own_log(release, groups, rows, about)
+
+
+def own_log(
+    release: OwnRelease, groups: Iterable[Group], rows: pa.Table, about: dict[str, Method]
+) -> OwnLog:
+    """Return a log of results: a group a method and task set, and a row as in a submission."""
+    rows = rows.unify_dictionaries().combine_chunks()
+    submission = Submission(rows, about, source=release.source)
+    return OwnLog(release, Validated(submission, tuple(groups)))
 
 
 def numbered(dataset: str, group: int) -> str:
@@ -167,10 +208,12 @@ def numbered(dataset: str, group: int) -> str:
     return f"{dataset}{number}" if group else dataset
 
 
-def digest_of(log: TaskLog | DrawLog, group: LogResults) -> str:
-    """Return a fingerprint of a group's tasks."""
+def digest_of(
+    classes: Sequence[str], images: Sequence[str], class_ids: Ints, image_ids: Ints
+) -> str:
+    """Return a fingerprint of tasks, by the names of their classes and images."""
     digest = hashlib.sha256()
-    for names, ids in ((log.classes, group.class_ids), (log.images, group.image_ids)):
+    for names, ids in ((classes, class_ids), (images, image_ids)):
         used = sorted(np.unique(ids[ids >= 0]).tolist(), key=names.__getitem__)
         position = np.full(len(names) + 1, ABSENT, "<i8")  # the last is of places without any
         position[used] = np.arange(len(used))
@@ -179,18 +222,12 @@ def digest_of(log: TaskLog | DrawLog, group: LogResults) -> str:
     return digest.hexdigest()
 
 
-def release_of(
-    log: TaskLog | DrawLog,
-    pool: Pool,
-    facts: LogFacts,
-    results: Sequence[LogResults],
-    infos: Sequence[TaskSetInfo],
-    how: Mapping[str, Any] | None = None,
-) -> OwnRelease:
+def release_of(name: str, pool: Pool, facts: LogFacts, sets: Sequence[OwnTasks]) -> OwnRelease:
     """Assign numbers to images class by class, and put classes, images and tasks in tables."""
     order = np.argsort(pool.class_of_image, kind="stable")
-    place = np.argsort(order)
+    place = np.append(np.argsort(order), ABSENT)  # the last is of places without any
     sizes = np.bincount(pool.class_of_image, minlength=len(pool.classes))
+    names, owner, groups = np.array(pool.classes), pool.class_of_image[order], pool.group_of_image
     classes = {
         "class_id": np.arange(len(sizes), dtype=np.int32),
         "class_name": list(pool.classes),
@@ -199,9 +236,7 @@ def release_of(
     }
     if pool.superclasses is not None:
         classes["superclass"] = list(pool.superclasses)
-    names, owner, groups = np.array(pool.classes), pool.class_of_image[order], pool.group_of_image
-    nothing = pa.nulls(len(order), pa.string())
-    paths = pa.array(log.images, pa.string())
+    nothing, paths = pa.nulls(len(order), pa.string()), pa.array(pool.images, pa.string())
     images = {
         "image_id": np.arange(len(order), dtype=np.int32),
         "class_id": owner.astype(np.int32),
@@ -212,60 +247,63 @@ def release_of(
         "creator": nothing,
         "licence": nothing,
     }
-    made = {"classes": pa.table(classes), "images": pa.table(images)}
+    how = {"pool": facts.pool} if isinstance(facts, DrawFacts) else {}
+    of_all: dict[Kind, pa.Table] = {"classes": pa.table(classes), "images": pa.table(images)}
     entries, tables = [], {}
-    for info, group in zip(infos, results, strict=True):
-        drawn = np.where(group.image_ids >= 0, place[group.image_ids], ABSENT)
-        # how many images of each class of each task are taken for support (B, K)
-        logged = group.varies or suite_of(info.name.suite).whole
-        shots = group.shots if logged else np.full_like(group.shots, info.protocol.shot)
-        is_support = np.arange(drawn.shape[2]) < shots[:, :, None]
-        there = drawn >= 0
-        label = np.broadcast_to(np.arange(drawn.shape[1])[:, None], drawn.shape)
-        tasks = {
-            "task_id": np.arange(info.n_tasks, dtype=np.int32),
-            "class_ids": lists_of(group.class_ids, group.class_ids >= 0, pa.int32()),
-            "support": lists_of(drawn, there & is_support, pa.int32()),
-            "query": lists_of(drawn, there & ~is_support, pa.int32()),
-            "query_label": lists_of(label, there & ~is_support, pa.int16()),
-        }
-        if info.name.varies:
-            tasks["support_label"] = lists_of(label, there & is_support, pa.int16())
-        kinds: tuple[tuple[Kind, str, pa.Table], ...] = (
-            ("classes", "", made["classes"]),
-            ("images", "", made["images"]),
-            ("tasks", str(info.name), pa.table(tasks)),
-        )
-        for kind, name, table in kinds:
-            path = table_path(kind, info.dataset, name)
-            digest = info.fingerprint if name else ""
-            about = how or {} if name else {}
+    for each in sets:
+        info = each.info
+        for kind, table in (of_all | {"tasks": _tasks(each, place[each.image_ids])}).items():
+            is_tasks = kind == "tasks"
+            label, digest = (str(info.name), info.fingerprint) if is_tasks else ("", "")
+            about = how if is_tasks else {}
+            path = table_path(kind, info.dataset, label)
             if path not in tables:
                 entries.append(
-                    Table(path, kind, info.dataset, name, len(table), 0, "", digest, digest, about)
+                    Table(path, kind, info.dataset, label, len(table), 0, "", digest, digest, about)
                 )
             tables[path] = table
+    described = dict.fromkeys((each.info.dataset for each in sets), _drawn(facts, sets))
     datasets = tuple(
-        Dataset(info.dataset, facts.source, "", "", "", len(sizes), len(order), "",
+        Dataset(dataset, facts.source, "", "", "", len(sizes), len(order), "",
                 n_superclasses=facts.superclasses)
-        for info in {info.dataset: info for info in infos}.values()
+        for dataset in described
     )  # fmt: skip
     manifest = Manifest(OWN_TASKS, "", "", datasets, tuple(entries))
-    described = dict.fromkeys((info.dataset for info in infos), _drawn(facts, infos))
-    of_all = {log.name: facts}
-    return OwnRelease(manifest, Folder(Path(log.source)), log.source, of_all, described, tables)
+    folder = Folder(Path(facts.source))
+    return OwnRelease(manifest, folder, facts.source, {name: facts}, described, tables)
 
 
-def _drawn(facts: LogFacts, infos: Sequence[TaskSetInfo]) -> str:
+def _tasks(each: OwnTasks, drawn: Ints) -> pa.Table:
+    """Return the table of a task set, whose images have the numbers `drawn` (B, K, m)."""
+    name, shots = each.info.name, each.shots
+    if not name.varies and not suite_of(name.suite).whole:  # perhaps the log names no support
+        shots = np.full_like(shots, name.protocol.shot)
+    is_support = np.arange(drawn.shape[2]) < shots[:, :, None]
+    support, query = (drawn >= 0) & is_support, (drawn >= 0) & ~is_support
+    label = np.broadcast_to(np.arange(drawn.shape[1])[:, None], drawn.shape)
+    columns = {
+        "task_id": np.arange(len(drawn), dtype=np.int32),
+        "class_ids": lists_of(each.class_ids, each.class_ids >= 0, pa.int32()),
+        "support": lists_of(drawn, support, pa.int32()),
+        "query": lists_of(drawn, query, pa.int32()),
+        "query_label": lists_of(label, query, pa.int16()),
+    }
+    if name.varies:
+        columns["support_label"] = lists_of(label, support, pa.int16())
+    return pa.table(columns)
+
+
+def _drawn(facts: LogFacts, sets: Sequence[OwnTasks]) -> str:
     """Describe tasks with their digests, and what they were drawn from, for signatures."""
-    sets = (
+    infos = [each.info for each in sets]
+    digests = (
         f"{i.n_tasks}x{i.protocol.way}x{i.protocol.per_class}#{i.fingerprint[:12]}" for i in infos
     )
     named = "" if infos[0].dataset == "log" else f"{infos[0].dataset}:"
     sizes = "known" if facts.sizes_known else "seen"
     pool = facts.pool if isinstance(facts, DrawFacts) else 0
     return (
-        f"own-tasks:{named}{','.join(sets)}|classes:{facts.classes}|images:{facts.images}|"
+        f"own-tasks:{named}{','.join(digests)}|classes:{facts.classes}|images:{facts.images}|"
         f"sizes:{sizes}{f'|pool:{pool}' if pool else ''}"
     )
 

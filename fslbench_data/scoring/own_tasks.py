@@ -11,7 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
-from analysis_sql.intervals.counts import RightQueries
+from analysis_sql.intervals.counts import EXACT, RightQueries
 from benchmark_spec.catalogue import unknown_split
 from benchmark_spec.errors import (
     DoubledTaskError,
@@ -21,10 +21,14 @@ from benchmark_spec.errors import (
     many,
     quoted,
 )
+from benchmark_spec.protocol import EPISODES, OWN, LoggedProtocol, TaskSetName
 from fslbench_data.release.release import load_release, split_of
+from fslbench_data.scoring.own_release import OwnTasks, Pool, digest_of, numbered
 from fslbench_data.scoring.task_log import TaskLog
+from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.tasks.draw import check_images
 from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
+from fslbench_data.validation.rows import Group
 
 REFUSED, DOUBTFUL = 1e-6, 1e-3
 """Chances, were drawing uniform, of counts as uneven as these: refused, and warned of, below."""
@@ -75,14 +79,11 @@ class Evenness(Struct, frozen=True):
 def class_draws(class_ids: Ints, n_classes: int) -> Evenness:
     """Test whether each of C classes was in a task with the same chance; class_ids (B, K).
 
-    Counts have covariance Σ_b K_b(C-K_b)/(C(C-1)) · (I - 11'/C), hence C-1 degrees of freedom.
+    Counts have covariance Σ_b K_b(C-K_b)/(C(C-1)) · (I - 11'/C), hence C-1 degrees of freedom:
+    classes are drawn from all classes as images are from a class.
     """
-    ways = (class_ids >= 0).sum(axis=1).astype(np.float64)
-    times = np.bincount(class_ids[class_ids >= 0], minlength=n_classes)
-    expected = np.full(n_classes, ways.sum() / n_classes)
-    scale = n_classes * max(n_classes - 1, 1)
-    variance = np.full(n_classes, (ways * (n_classes - ways)).sum() / scale)
-    return _evenness("classes", times, expected, variance, np.zeros(n_classes, np.int64))
+    of_task, of_class = np.zeros((len(class_ids), 1), np.int64), np.zeros(n_classes, np.int64)
+    return unit_draws(of_task, class_ids[:, None], of_class, "classes")
 
 
 def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
@@ -92,31 +93,26 @@ def pair_draws(class_ids: Ints, n_classes: int) -> Evenness:
     πj is the chance that j given classes are in a task, and C(C-3)/2 degrees of freedom.
     """
     tasks, way = class_ids.shape
-    if (class_ids < 0).any():
-        return Evenness("pairs of classes")  # there is no such test where K differs
+    none = Evenness("pairs of classes")  # there is no such test where K differs
+    if (class_ids < 0).any() or way < 2 or n_classes < 4:
+        return none
+    chances = np.cumprod([(way - j) / (n_classes - j) for j in range(4)])
+    variance = tasks * float(chances[1] - 2 * chances[2] + chances[3])
+    if variance <= 1e-9 * tasks:
+        return none
     member = np.zeros((tasks, n_classes))
     np.put_along_axis(member, class_ids, 1.0, axis=1)
     counts = member.T @ member
     np.fill_diagonal(counts, 0.0)
-    chances = np.cumprod([(way - j) / (n_classes - j) for j in range(4)] if n_classes > 3 else [0])
-    variance = tasks * float(chances[1] - 2 * chances[2] + chances[3]) if n_classes > 3 else 0.0
-    if way < 2 or variance <= 1e-9 * tasks:
-        return Evenness("pairs of classes")
     rows = counts.sum(axis=1)
     rows -= rows.mean()
     expected = float(counts.sum() / (n_classes * (n_classes - 1)))
     residuals = counts - expected - (rows[:, None] + rows) / (n_classes - 2)
     upper = np.triu_indices(n_classes, 1)
     worst = int(np.abs(residuals[upper]).argmax())
-    return Evenness(
-        "pairs of classes",
-        float((residuals[upper] ** 2).sum() / variance),
-        n_classes * (n_classes - 3) // 2,
-        worst,
-        int(counts[upper][worst]),
-        expected,
-        1.0 / expected,
-    )
+    statistic = float((residuals[upper] ** 2).sum() / variance)
+    df, times = n_classes * (n_classes - 3) // 2, int(counts[upper][worst])
+    return Evenness(none.what, statistic, df, worst, times, expected, 1.0 / expected)
 
 
 def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> Evenness:
@@ -129,23 +125,17 @@ def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> 
     spread = np.bincount(of, each * (sizes[of] - each), sizes.size)
     variance = np.asarray(spread / (sizes * np.maximum(sizes - 1.0, 1.0)), np.float64)
     times = np.bincount(units[units >= 0], minlength=len(class_of_unit))
-    return _evenness(what, times, expected[class_of_unit], variance[class_of_unit], class_of_unit)
-
-
-def _evenness(
-    what: str, times: Ints, expected: Floats, variance: Floats, stratum: Ints
-) -> Evenness:
-    """Sum over strata the chi-square of units that were drawn so many times."""
+    expected, variance = expected[class_of_unit], variance[class_of_unit]
     varies = variance > 1e-9
     parts = np.where(varies, (times - expected) ** 2 / np.where(varies, variance, 1.0), 0.0)
-    df = int(varies.sum()) - len(np.unique(stratum[varies]))
+    df = int(varies.sum()) - len(np.unique(class_of_unit[varies]))
     worst = int(parts.argmax())
     rare = float((1.0 / expected[varies]).mean()) if df else 0.0
     found = int(times[worst]), float(expected[worst])
     return Evenness(what, float(parts.sum()), df, worst, *found, rare, int((times == 0).sum()))
 
 
-def check_even(test: Evenness, name: str, where: str, *, all_known: bool) -> list[str]:
+def check_even(test: Evenness, name: str, where: str, *, all_known: bool = True) -> list[str]:
     """Refuse draws that are too uneven, and return warnings of doubtful ones.
 
     Sizes counted from the images seen (not `all_known`) make counts look too even.
@@ -194,44 +184,24 @@ ONCE_REFUSED = 0.1
 """Share of the images seen that were seen once, above which they are."""
 
 
-class LogResults(Struct, frozen=True, eq=False):
-    """B tasks, and the M methods that answered exactly these.
-
-    `class_ids` (B, K) and `image_ids` (B, K, m) are positions in the log; `y` (M, B) is a mean over
-    runs on these tasks, of which `run_means` has each; `run_of_task` (B,) says which run's a task
-    is where every run answered tasks of its own; `right` which queries were right, if that is
-    known of the same tasks in every run, and `shots` (B, K) how many images are support.
-    """
-
-    methods: tuple[str, ...]
-    tasks: tuple[str, ...]
-    class_ids: Ints
-    image_ids: Ints
-    y: NDArray[np.float64]
-    run_means: tuple[NDArray[np.float64], ...]
-    run_of_task: Ints | None
-    run_names: tuple[tuple[str, ...], ...]
-    right: tuple[RightQueries | None, ...]
-    shots: Ints
-
-    @property
-    def varies(self) -> bool:
-        """Whether tasks differ in their numbers of classes and images, or classes in shots."""
-        return bool((self.image_ids < 0).any() or (self.shots != self.shots[0, 0]).any())
+Answers = tuple[str, Ints, list[Ints]]
+"""A method, the rows (runs, B) of its tasks, (1, B) where each run has its own, and its runs'."""
 
 
-def results_of_log(log: TaskLog) -> list[LogResults]:
+def task_sets(log: TaskLog, *, trained: bool, inductive: bool) -> tuple[list[OwnTasks], Ints, Ints]:
     """Group methods that answered the same tasks, after :func:`check_rows`.
 
     They are the same if name, classes and images are, in order; where runs have tasks of their own,
-    in each run of one method and a run of the other.
+    in each run of one method and a run of the other. Where nothing is `trained`, seeds that drew
+    tasks of their own are no training runs. Returns also of each row (R,) which of these sets it is
+    of, and which of its tasks.
     """
-    groups: dict[tuple[bytes, ...], list[tuple[str, Ints, list[Ints]]]] = {}
+    groups: dict[tuple[bytes, ...], list[Answers]] = {}
     for name, own in zip(log.methods, _rows_by_method(log), strict=True):
         runs = np.split(own, np.flatnonzero(np.diff(log.run[own])) + 1)
         keys = [_key(log, of_run) for of_run in runs]
         if len({*keys}) == 1:  # all runs answered the same tasks
-            groups.setdefault(keys[0], []).append((name, runs[0], runs))
+            groups.setdefault(keys[0], []).append((name, np.stack(runs), runs))
             continue
         for first, other in combinations(runs, 2):
             names = [_run_name(log, name, of_run) for of_run in (first, other)]
@@ -239,18 +209,21 @@ def results_of_log(log: TaskLog) -> list[LogResults]:
         members = groups.setdefault(tuple(map(b"".join, sorted(keys))), [])
         if members:  # in the order of the first method's runs
             runs = [runs[keys.index(_key(log, of_run))] for of_run in members[0][2]]
-        members.append((name, np.concatenate(runs), runs))
+        members.append((name, np.concatenate(runs)[None], runs))
     for one, two in combinations(groups.values(), 2):
-        for left, right in product(_with_names(log, one), _with_names(log, two)):
+        for left, right in product(_with_names(log, one[0]), _with_names(log, two[0])):
             _check_common_tasks(log, left[1], right[1], left[0], right[0])
-    return [_group(log, members) for members in groups.values()]
+    sets, (set_of_row, task_of_row) = [], np.zeros((2, len(log.method)), np.int64)
+    for number, members in enumerate(groups.values()):
+        sets.append(_task_set(log, members, number, trained=trained, inductive=inductive))
+        for _, rows, _ in members:
+            set_of_row[rows], task_of_row[rows] = number, np.arange(rows.shape[1])
+    return sets, set_of_row, task_of_row
 
 
-def _with_names(
-    log: TaskLog, group: Sequence[tuple[str, Ints, list[Ints]]]
-) -> Iterator[tuple[str, Ints]]:
-    """Yield the rows of a group's first method, each task once: by run if runs share task names."""
-    name, own, runs = group[0]
+def _with_names(log: TaskLog, answers: Answers) -> Iterator[tuple[str, Ints]]:
+    """Yield the rows of a method, each task once: by run if runs share names of tasks."""
+    name, (own, *_), runs = answers
     if np.unique(log.task[own]).size == own.size:
         yield name, own
     else:
@@ -266,47 +239,65 @@ def _key(log: TaskLog, rows_: Ints) -> tuple[bytes, ...]:
     return tuple(ids[rows_].tobytes() for ids in (log.task, log.class_ids, log.image_ids))
 
 
-def _group(log: TaskLog, members: Sequence[tuple[str, Ints, list[Ints]]]) -> LogResults:
-    _, first, runs = members[0]
-    per_run = len(first) > len(runs[0])
-    y = [log.y[np.stack([first] if per_run else runs)] for _, first, runs in members]
-    return LogResults(
-        tuple(name for name, *_ in members),
-        tuple(log.tasks[task] for task in log.task[first].tolist()),
-        log.class_ids[first],
-        log.image_ids[first],
-        np.stack([np.mean(each, axis=0) for each in y]),
-        tuple(np.mean(each, axis=1) if len(each) > 1 else np.empty(0) for each in y),
-        np.repeat(np.arange(len(runs)), list(map(len, runs))) if per_run else None,
-        tuple(
-            tuple(log.runs[log.run[of_run[0]]] for of_run in runs) if log.runs else ()
-            for *_, runs in members
-        ),
-        tuple(
-            None
-            if log.right is None
-            else RightQueries(log.right[own].astype(np.uint16), 1)
-            if per_run
-            else RightQueries(log.right[np.stack(runs)].sum(axis=0, dtype=np.uint16), len(runs))
-            for _, own, runs in members
-        ),
-        log.shots[first],
-    )
+def _task_set(
+    log: TaskLog, members: Sequence[Answers], number: int, *, trained: bool, inductive: bool
+) -> OwnTasks:
+    """Return the tasks and the results of methods: counts where all tasks have as many queries."""
+    _, (first, *_), runs = members[0]
+    apart = len(first) > len(runs[0])  # every run has tasks of its own
+    run = np.repeat(np.arange(len(runs)), list(map(len, runs))) if apart and trained else None
+    info = _info(log, first, number)
+    tasks, queries = len(first), info.protocol.n_query
+    most = max(len(rows) for _, rows, _ in members)
+    counted = run is None and log.queries == queries and tasks * queries * most**2 <= EXACT
+    groups = []
+    for name, rows, runs in members:
+        counts, totals = log.y[rows].mean(axis=0), log.y[rows].mean(axis=1) * tasks
+        if counted:
+            counts = np.rint(counts * queries * len(rows)).astype(np.int64)
+            totals = np.rint(totals * queries).astype(np.int64)
+        right = None
+        if inductive and log.right is not None and run is None:
+            right = RightQueries(log.right[rows].sum(axis=0, dtype=np.uint16), len(rows))
+        named = log.runs and (trained or not apart)
+        names = tuple(log.runs[log.run[of_run[0]]] for of_run in runs) if named else ()
+        groups.append(Group(name, info, counts, True, names, totals, run, right))
+    of_tasks = log.class_ids[first], log.image_ids[first], log.shots[first]
+    names = tuple(log.tasks[task] for task in log.task[first].tolist())
+    return OwnTasks(info, names, *of_tasks, tuple(groups))
+
+
+def _info(log: TaskLog, rows_: Ints, number: int) -> TaskSetInfo:
+    """Name the tasks of rows, with 0 shots where nothing says which images are support."""
+    images, shots = log.image_ids[rows_], log.shots[rows_]
+    tasks, way, per_class = images.shape
+    suite, shot = OWN, int(shots.max())
+    if (images < 0).any() or (shots != shots[0, 0]).any():
+        suite, query = EPISODES, int(((images >= 0).sum(axis=2) - shots).max())
+    elif log.roles:
+        query = per_class - shot
+    else:
+        query = log.queries // way if log.queries and log.queries % way == 0 else per_class
+        shot = per_class - query
+    name = TaskSetName(suite.name, LoggedProtocol(way, shot, query))
+    digest = digest_of(log.classes, log.images, log.class_ids[rows_], images)
+    return TaskSetInfo(numbered(log.name, number), name, tasks, digest)
 
 
 FEWEST = 10
 """Tasks of its own that a run answers at least: of fewer, what they vary by is not told."""
 
 
-def check_tasks_of_runs(log: TaskLog, group: LogResults) -> list[str]:
+def check_tasks_of_runs(log: TaskLog, each: OwnTasks) -> list[str]:
     """Refuse runs of fewer tasks of their own than :data:`FEWEST`; warn of unequal numbers."""
-    if group.run_of_task is None:
+    first = each.groups[0]
+    if first.run_of_task is None:
         return []
-    tasks = np.bincount(group.run_of_task)
+    tasks = np.bincount(first.run_of_task)
     if tasks.min() < FEWEST:
-        name = group.run_names[0][int(tasks.argmin())]
+        name = first.runs[int(tasks.argmin())]
         raise TaskLogError(
-            f"run {quoted(name)} of {group.methods[0]} has {many(int(tasks.min()), 'task')}, which "
+            f"run {quoted(name)} of {first.method} has {many(int(tasks.min()), 'task')}, which "
             "no other run has",
             where=f"{log.source}, column {log.run_column}",
             expected=f"runs of the same tasks, or of {FEWEST} tasks or more",
@@ -316,7 +307,7 @@ def check_tasks_of_runs(log: TaskLog, group: LogResults) -> list[str]:
     if tasks.min() == tasks.max():
         return []
     return [
-        f"runs of {listing(group.methods, 4)} have {tasks.min()} to {tasks.max()} tasks, and count "
+        f"runs of {listing(each.methods, 4)} have {tasks.min()} to {tasks.max()} tasks, and count "
         "by these: is each finished?"
     ]
 
@@ -407,38 +398,22 @@ def _check_common_tasks(log: TaskLog, first: Ints, own: Ints, name: str, other: 
             )
 
 
-class Pool(Struct, frozen=True, eq=False):
-    """All that may be drawn.
-
-    Classes and images of the log come first, then others that may be drawn and are in no task;
-    `unseen` is how many of these images there are, known or by estimate.
-    """
-
-    classes: tuple[str, ...]
-    class_of_image: Ints
-    group_of_image: Ints | None
-    superclasses: tuple[str, ...] | None
-    unseen: float
-    warnings: tuple[str, ...]
-
-
 def pool_of(
-    log: TaskLog, results: Sequence[LogResults], class_sizes: object, groups: object, above: object
+    log: TaskLog, sets: Sequence[OwnTasks], class_sizes: object, groups: object, above: object
 ) -> Pool:
     """Return what a log's tasks were drawn from; `above` are superclasses."""
+    warnings: list[str] = []
     class_of, times = np.zeros((2, len(log.images)), np.int64)
-    for group in results:
+    for group in sets:
         there = group.image_ids >= 0
         class_of[group.image_ids[there]] = group.class_ids[np.nonzero(there)[:2]]
         times += np.bincount(group.image_ids[there], minlength=len(times))
     owner, classes, grouped, superclasses = class_of, log.classes, None, None
     if groups is not None:
-        owner, grouped = _with_groups(
-            log, class_of, texts_by_id(groups, "image", "group", "groups", log.dataset)
-        )
+        owner, grouped = _with_groups(log, class_of, groups)
     if class_sizes is not None:
         owner, classes = _with_sizes(log, owner, _sizes(log, class_sizes))
-        unseen, warnings = float(len(owner) - len(class_of)), []
+        unseen = float(len(owner) - len(class_of))
         if grouped is not None and len(owner) > len(grouped):
             raise TaskLogError(
                 f"of {len(owner) - len(grouped)} images that the class sizes count no group is "
@@ -449,35 +424,57 @@ def pool_of(
             )
     else:
         unseen = unseen_images(times, class_of)
-        warnings = _about_unseen(log, times, unseen)
-    for group in results:
+        once, share = float((times == 1).mean()), unseen / (len(times) + unseen)
+        remedy = "give the sizes of the classes: --class-sizes FILE, or class_sizes="
+        if once > ONCE_REFUSED:
+            raise TaskLogError(
+                f"{100 * once:.0f} % of the {len(times):,} images were seen once only: there are "
+                f"others that no task shows, about {100 * share:.0f} % of all",
+                where=log.source,
+                expected=f"at most {100 * ONCE_REFUSED:g} % where the images seen are taken for "
+                "all",
+                fix=f"{remedy}; or log more tasks",
+            )
+        if share > UNSEEN_WARNED:
+            warnings.append(
+                f"about {100 * share:.1f} % of the images are in no task, by estimate, and the "
+                "images seen are taken for all: intervals for new images are somewhat off; "
+                f"{remedy}"
+            )
+    for group in sets:
         warnings += _check_draws(log, group, classes, owner, grouped, class_sizes is not None)
     if above is not None:
-        named = texts_by_id(above, "class", "superclass", "superclasses", log.dataset)
-        wanted = "a superclass for every class"
-        _check_all(log, classes, named, "superclasses", "classes", wanted, "class and superclass")
+        about = "class", "superclass", "superclasses"
+        named = texts_by_id(above, *about, log.dataset)
+        _check_all(log, classes, named, *about, "a superclass for every class")
         superclasses = tuple(named[name] for name in classes)
-    return Pool(classes, owner, grouped, superclasses, unseen, tuple(dict.fromkeys(warnings)))
+    found = tuple(dict.fromkeys(warnings))
+    return Pool(classes, log.images, owner, grouped, superclasses, unseen, found)
 
 
 def _check_all(
     log: TaskLog,
     names: Sequence[str],
     there: Mapping[str, object],
+    key: str,
+    value: str,
     what: str,
-    of: str,
     wanted: str,
-    columns: str,
 ) -> None:
+    """Refuse values by id that some of the log's names lack."""
+    of = {"class": "classes", "image": "images"}[key]
     if missing := [name for name in names if name not in there]:
         raise TaskLogError(
             f"the {what} lack {len(missing)} {of} of the log: "
             f"{listing(list(map(quoted, missing)), 4)}",
             where=log.source,
             expected=wanted,
-            fix=f"they name {listing(list(map(quoted, there)), 4) or 'none'}: give {columns} of "
-            f"all {of}, under the names of the log",
+            fix=f"they name {listing(list(map(quoted, there)), 4) or 'none'}: give {key} and "
+            f"{value} of all {of}, under the names of the log",
         )
+
+
+SIZES = "class", "n_images", "class sizes"
 
 
 def _sizes(log: TaskLog, given: object) -> dict[str, int]:
@@ -487,8 +484,7 @@ def _sizes(log: TaskLog, given: object) -> dict[str, int]:
         own = {str(name): sizes for name, sizes in given.items()}.get(log.dataset)
         given, apart = (own, False) if isinstance(own, str | Path) else (given, apart)
     if not isinstance(given, str | Path) or Path(given).suffix or Path(given).exists():
-        about = "class", "n_images", "class sizes", log.dataset
-        return numbers_by_id(given, *about, apart=apart)
+        return numbers_by_id(given, *SIZES, log.dataset, apart=apart)
     split = split_of(str(given))
     if split is None or not split.known:
         fix = "or give a file with the columns class and n_images"
@@ -499,7 +495,7 @@ def _sizes(log: TaskLog, given: object) -> dict[str, int]:
 def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints, tuple[str, ...]]:
     """Add images that no task shows, and classes; those of too few images are left out."""
     wanted = "every class of the log, by the name that it has in class_ids"
-    _check_all(log, log.classes, sizes, "class sizes", "classes", wanted, "class and n_images")
+    _check_all(log, log.classes, sizes, *SIZES, wanted)
     each = (log.image_ids >= 0).sum(axis=2)
     seen, m = set(log.classes), each[each > 0].min()
     idle = [name for name, size in sizes.items() if size >= m and name not in seen]
@@ -518,10 +514,12 @@ def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints,
     return np.concatenate([owner, np.repeat(np.arange(len(size)), size - there)]), classes
 
 
-def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[Ints, Ints]:
+def _with_groups(log: TaskLog, class_of: Ints, given: object) -> tuple[Ints, Ints]:
     """Return class and group of the images of the log, and of others in a group of theirs."""
+    about = "image", "group", "groups"
+    groups = texts_by_id(given, *about, log.dataset)
     wanted = "the group of every image; one of its own for an image that is in no group"
-    _check_all(log, log.images, groups, "groups", "images", wanted, "image and group")
+    _check_all(log, log.images, groups, *about, wanted)
     seen = [groups[name] for name in log.images]
     class_of_group: dict[str, int] = {}
     for image, group, label in zip(log.images, seen, class_of.tolist(), strict=True):
@@ -542,28 +540,9 @@ def _with_groups(log: TaskLog, class_of: Ints, groups: dict[str, str]) -> tuple[
     return owner, np.array([number[g] for g in [*seen, *more]], np.int64)
 
 
-def _about_unseen(log: TaskLog, times: Ints, unseen: float) -> list[str]:
-    once, share = float((times == 1).mean()), unseen / (len(times) + unseen)
-    remedy = "give the sizes of the classes: --class-sizes FILE, or class_sizes="
-    if once > ONCE_REFUSED:
-        raise TaskLogError(
-            f"{100 * once:.0f} % of the {len(times):,} images were seen once only: there are "
-            f"others that no task shows, about {100 * share:.0f} % of all",
-            where=log.source,
-            expected=f"at most {100 * ONCE_REFUSED:g} % where the images seen are taken for all",
-            fix=f"{remedy}; or log more tasks",
-        )
-    if share > UNSEEN_WARNED:
-        return [
-            f"about {100 * share:.1f} % of the images are in no task, by estimate, and the images "
-            f"seen are taken for all: intervals for new images are somewhat off; {remedy}"
-        ]
-    return []
-
-
 def _check_draws(
     log: TaskLog,
-    group: LogResults,
+    group: OwnTasks,
     names: Sequence[str],
     owner: Ints,
     grouped: Ints | None,
@@ -572,7 +551,7 @@ def _check_draws(
     """Test that tasks were drawn uniformly: classes, then images, or groups where one of each."""
     where = f"{log.source}, {listing(group.methods, 4)}"
     units, what, class_of = group.image_ids, "images", owner
-    if group.varies and grouped is not None:
+    if group.info.name.varies and grouped is not None:
         raise TaskLogError(
             "groups of images, and tasks of different numbers of classes or images",
             where=where,
@@ -589,25 +568,19 @@ def _check_draws(
     images = unit_draws(group.class_ids, units, class_of, what)
     if min(test.p for test in (classes, pairs, images)) < REFUSED:
         _check_repeated(group, where)
-    first, second = (i[pairs.worst] if pairs.df else 0 for i in np.triu_indices(len(names), 1))
-    is_named = images.worst < len(log.images) and what == "images"
-    image = f"image {quoted(log.images[images.worst])}" if is_named else f"one of the {what}"
+    at = [i[pairs.worst] if pairs.df else 0 for i in np.triu_indices(len(names), 1)]
+    together = " and ".join(quoted(names[i]) for i in at)
+    image = f"one of the {what}"
+    if images.worst < len(log.images) and what == "images":
+        image = f"image {quoted(log.images[images.worst])}"
     return [
-        warning
-        for test, name, all_known in (
-            (classes, f"class {quoted(names[classes.worst])}", True),
-            (
-                pairs,
-                f"{quoted(names[first])} and {quoted(names[second])} together",
-                False,
-            ),
-            (images, image, sizes_known),
-        )
-        for warning in check_even(test, name, where, all_known=all_known)
+        *check_even(classes, f"class {quoted(names[classes.worst])}", where),
+        *check_even(pairs, f"{together} together", where, all_known=False),
+        *check_even(images, image, where, all_known=sizes_known),
     ]
 
 
-def _check_repeated(group: LogResults, where: str) -> None:
+def _check_repeated(group: OwnTasks, where: str) -> None:
     """Refuse tasks that are there twice under different names."""
     tasks = np.sort(group.image_ids.reshape(len(group.image_ids), -1), axis=1)
     order = np.lexsort(tasks.T[::-1])

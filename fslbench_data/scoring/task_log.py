@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from benchmark_spec.errors import (
 from benchmark_spec.naming import check_method_name
 from fslbench_data.submission import columns
 from fslbench_data.submission.columns import column_remedy, printable
+from fslbench_data.submission.reading import several_logs
 from fslbench_data.validation.log_source import table_of
 
 NEEDED = ("method", "task", "class_ids")
@@ -93,29 +94,26 @@ class TaskLog(Struct, frozen=True, eq=False):
 
         An FSLBenchError says what is wrong.
         """
-        several = several_logs(source)
-        where, table = _table(source) if several is None else _joined(several)
+        where, table = _table(source)
         _check_columns(table, where)
         methods, method = names_in(table.column("method"), "method", where)
         for name in methods:
             check_method_name(name, where)
         tasks, task = names_in(table.column("task"), "task", where)
         ids = _id_lists(table.column("class_ids"), "class_ids", where)
+        ways = np.bincount(ids.row)
         classes, codes = _labels(ids.values)
-        class_ids = padded(codes, ids.lengths).astype(np.int64)
-        images, image_ids, shots = _images(table, ids.lengths, where)
+        class_ids = padded(codes, ways).astype(np.int64)
+        images, image_ids, shots = _images(table, ways, where)
         roles = "query_ids" in table.column_names
         n_query = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
         _check_room(table, image_ids, n_query if roles else None, where)
         right = _right(table, n_query, where) if RIGHT in table.column_names else None
-        y, counted = _values(table, right, where)
-        correct = None
-        if right is not None:
-            correct = np.maximum(padded(right.values.astype(np.int8), n_query), 0).astype(np.uint8)
+        y, counted = _values(table, right, n_query, where)
         every = np.arange(table.num_rows)
         no_runs = (), np.zeros_like(every), ""
         whole = cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, counted,
-                    where, roles, shots, *no_runs, correct, "", every)  # fmt: skip
+                    where, roles, shots, *no_runs, right, "", every)  # fmt: skip
         logs = []
         for name, at in rows_by_dataset(table, where):
             log = whole if at is None else whole._of(name, at)
@@ -138,11 +136,6 @@ class TaskLog(Struct, frozen=True, eq=False):
         """Name some rows as messages do."""
         return rows(self.row[at])
 
-    @property
-    def query_images(self) -> Ints:
-        """How many images of each row are no support (R,)."""
-        return np.asarray((self.image_ids >= 0).sum(axis=(1, 2)) - self.shots.sum(axis=1))
-
     def _of(self, name: str, at: Ints) -> TaskLog:
         """Return the rows of a data set, with its own tasks, classes and images."""
         part = self._some(at)
@@ -158,9 +151,8 @@ class TaskLog(Struct, frozen=True, eq=False):
 
         Of tasks whose classes have as many shots each, such as 1 and 5; others stay together.
         """
-        there = self.class_ids >= 0
-        of_row = self.shots.max(axis=1)
-        alike = (np.where(there, self.shots, of_row[:, None]) == of_row[:, None]).all()
+        of_row, ways = self.shots.max(axis=1), (self.class_ids >= 0).sum(axis=1)
+        alike = (self.shots.sum(axis=1) == ways * of_row).all()
         numbers = np.unique(of_row)
         each = [np.unique(self.task[of_row == number]).size for number in numbers]
         if not (
@@ -171,23 +163,18 @@ class TaskLog(Struct, frozen=True, eq=False):
 
     def _some(self, at: Ints) -> TaskLog:
         """Return some rows, with the names of their methods and tasks as wide as they are."""
-        method, names = np.unique(self.method[at], return_inverse=True)
-        images = self.image_ids[at]
-        places = (images >= 0).any(axis=(0, 1)).sum()
-        ways = (images >= 0).any(axis=(0, 2)).sum()
+        methods, method = _in_use(self.methods, self.method[at])
+        there = self.image_ids[at] >= 0
+        ways, places = there.any(axis=(0, 2)).sum(), there.any(axis=(0, 1)).sum()
         return replace(
             self,
-            methods=tuple(self.methods[i] for i in method.tolist()),
-            method=names,
-            task=self.task[at],
+            methods=methods,
+            method=method,
             class_ids=self.class_ids[at, :ways],
-            image_ids=images[:, :ways, :places],
-            y=self.y[at],
-            n_query=self.n_query[at],
+            image_ids=self.image_ids[at, :ways, :places],
             shots=self.shots[at, :ways],
-            run=self.run[at],
-            right=None if self.right is None else self.right[at, : self.query_images[at].max()],
-            row=self.row[at],
+            right=None if self.right is None else self.right[at, : self.n_query[at].max()],
+            **{name: getattr(self, name)[at] for name in ("task", "run", "y", "n_query", "row")},
         )
 
 
@@ -203,7 +190,7 @@ def rows_by_dataset(table: pa.Table, where: str) -> list[tuple[str, Ints | None]
     """Return the names of data sets with their rows, None for all; no name without the column."""
     if DATASET not in table.column_names:
         return [("", None)]
-    names, dataset = names_in(table.column(DATASET), DATASET, where)
+    names, dataset = names_in(as_texts(table.column(DATASET)), DATASET, where)
     for name in names:
         check_method_name(name, where, "data set")
     if len(names) == 1:
@@ -211,23 +198,16 @@ def rows_by_dataset(table: pa.Table, where: str) -> list[tuple[str, Ints | None]
     return [(name, np.flatnonzero(dataset == number)) for number, name in enumerate(names)]
 
 
-def several_logs(source: object) -> Sequence[object] | None:
-    """Return the logs where a source is several of them, and not a list of rows."""
-    if not isinstance(source, list | tuple) or not source:
-        return None
-    return None if any(isinstance(each, Mapping) for each in source) else source
-
-
 def _table(source: object) -> tuple[str, pa.Table]:
-    """Return the name of a log in messages, and its columns."""
-    where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
-    needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run", DATASET)
-    return where, table_of(source, needed, where, (*RUN_NAMES[1:], "shots"))
+    """Return the name of a log in messages, and its columns; or those of several logs.
 
-
-def _joined(sources: Sequence[object]) -> tuple[str, pa.Table]:
-    """Join several logs of the same columns: other methods, other runs, or other shots."""
-    names, tables = zip(*map(_table, sources), strict=True)
+    Several have the same columns, of other methods, other runs, or other shots.
+    """
+    if (several := several_logs(source)) is None:
+        where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
+        needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run", DATASET)
+        return where, _plain(table_of(source, needed, where, (*RUN_NAMES[1:], "shots")), where)
+    names, tables = zip(*map(_table, several), strict=True)
     where = listing(names, 4)
     for name, table in zip(names[1:], tables[1:], strict=True):
         if sorted(table.column_names) != sorted(tables[0].column_names):
@@ -238,8 +218,7 @@ def _joined(sources: Sequence[object]) -> tuple[str, pa.Table]:
                 fix="log the same columns, or give one log at a time",
             )
     try:
-        alike = [_plain(table, name) for table, name in zip(tables, names, strict=True)]
-        joined = pa.concat_tables(alike, promote_options="permissive")
+        joined = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise SchemaError(
             f"the columns of logs are not alike: {printable(error)}",
@@ -257,19 +236,24 @@ def _plain(table: pa.Table, where: str) -> pa.Table:
         column = table.column(name)
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
-        if name == "task" and pa.types.is_integer(column.type):
-            column = column.cast(pa.string())
-        lists = name in ("class_ids", *ROLES, "image_ids", RIGHT)
-        if lists and columns.is_text(column.type):
+        if name == "task":
+            column = as_texts(column)
+        elif name in ("class_ids", *ROLES, "image_ids", RIGHT) and columns.is_text(column.type):
             column = columns.parse_lists(column, name, where)
         made[name] = column
     return pa.table(made)
 
 
+def as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return integers, also where a frame has them as floats, as texts; others as they are."""
+    column = columns.whole_numbers(column)
+    return column.cast(pa.string()) if pa.types.is_integer(column.type) else column
+
+
 def _check_columns(table: pa.Table, where: str) -> None:
     names = table.column_names
     missing = [name for name in NEEDED if name not in names]
-    if any(name in names for name in ROLES):
+    if any(name in names for name in ROLES) or {RIGHT, "image_ids"} <= {*names}:
         missing += [name for name in ROLES if name not in names]
     elif "image_ids" not in names:
         missing.append("support_ids and query_ids (or image_ids)")
@@ -278,8 +262,6 @@ def _check_columns(table: pa.Table, where: str) -> None:
         missing += [name for name in COUNTS if name not in names]
     elif not counted and not direct and RIGHT not in names:
         missing.append(f"{RIGHT} (or n_correct and n_query, or accuracy)")
-    if RIGHT in names and "query_ids" not in names and "image_ids" in names:
-        missing += [name for name in ROLES if name not in missing]
     if missing:
         raise SchemaError(
             f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
@@ -308,16 +290,15 @@ def _check_columns(table: pa.Table, where: str) -> None:
         raise SchemaError("the log has no rows", where=where, fix="log a row a method and task")
 
 
-class Lists(Struct, frozen=True, eq=False):
-    """A list column as an array: how long each row's list is (R,), and all values in a row.
+class Lists(NamedTuple):
+    """A list column: all values in a row, the row of each, and how long lists are.
 
-    `inner` are the lengths of lists within the lists, where there are such, of rows `of_row`.
+    `lengths` are those of rows and, of lists of lists, those within.
     """
 
-    lengths: Ints
-    values: Any
-    inner: Ints | None = None
-    of_row: Ints | None = None
+    values: pa.Array
+    row: Ints
+    lengths: list[Ints]
 
 
 def _images(table: pa.Table, ways: Ints, where: str) -> tuple[tuple[str, ...], Ints, Ints]:
@@ -330,41 +311,39 @@ def _images(table: pa.Table, ways: Ints, where: str) -> tuple[tuple[str, ...], I
         values = [pc.cast(value, pa.string()) for value in values]
     labels, codes = _labels(pa.concat_arrays(values))
     parts = np.split(codes, np.cumsum([len(value) for value in values])[:-1])
-    total, before = sum(counts), np.zeros_like(counts[0])
-    class_of = np.repeat(np.arange(len(ways)), ways)
-    place = np.arange(len(class_of)) - np.repeat(np.cumsum(ways) - ways, ways)
-    images = np.full((len(ways), int(ways.max()), int(np.max(total))), ABSENT, np.int64)
+    row = np.repeat(np.arange(len(ways)), ways)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(ways) - ways, ways)
+    images = np.full((len(ways), int(ways.max()), int(np.max(sum(counts)))), ABSENT, np.int64)
+    before, shots = np.zeros_like(row), np.zeros(images.shape[:2], np.int64)
     for own, part in zip(counts, parts, strict=True):
-        row, of = np.repeat(class_of, own), np.repeat(place, own)
         first = np.repeat(np.cumsum(own) - own - before, own)
-        images[row, of, np.arange(len(part)) - first] = part
+        images[np.repeat(row, own), np.repeat(place, own), np.arange(len(part)) - first] = part
         before = before + own
-    shots = counts[0] if len(names) > 1 else np.zeros_like(counts[0])
-    of_class = np.zeros(images.shape[:2], np.int64)
-    of_class[class_of, place] = shots
-    return labels, images, of_class
+    if len(names) > 1:
+        shots[row, place] = counts[0]
+    return labels, images, shots
 
 
 def _of_classes(lists: Lists, name: str, ways: Ints, where: str) -> Ints:
     """Return how many of its images each class of each task has, one after another."""
-    if lists.inner is not None:
-        number = np.bincount(np.asarray(lists.of_row), minlength=len(ways))
+    number, *inner = lists.lengths
+    if inner:
         if (bad := np.flatnonzero(number != ways)).size:
             raise SchemaError(
                 f"a task has {number[bad[0]]} lists in {name} and {ways[bad[0]]} class_ids",
                 where=f"{where}, {rows(bad)}",
                 expected="a list of images for each class, in the order of class_ids",
             )
-        return lists.inner
-    if (bad := np.flatnonzero(lists.lengths % ways)).size:
+        return inner[0]
+    if (bad := np.flatnonzero(number % ways)).size:
         raise SchemaError(
-            f"a task has {lists.lengths[bad[0]]} {name} and {ways[bad[0]]} class_ids",
+            f"a task has {number[bad[0]]} {name} and {ways[bad[0]]} class_ids",
             where=f"{where}, {rows(bad)}",
             expected="as many images of each of its classes, or a list for each",
             fix="log the images class by class, in the order of class_ids; where classes have "
             "different numbers of images, a list of lists",
         )
-    return np.repeat(lists.lengths // ways, ways)
+    return np.repeat(number // ways, ways)
 
 
 def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: str) -> None:
@@ -413,18 +392,15 @@ def _runs(
             if name not in table.column_names:
                 continue
             column = columns.whole_numbers(table.column(name))
-            if column.null_count or not _names_runs(column.type):
+            if column.null_count or not (
+                columns.is_text(column.type) or pa.types.is_integer(column.type)
+            ):
                 continue
             column = columns.text_column(column, "run", where).cast(pa.string())
             names, run = names_in(column, name, where)
             if not _repeats(*keys, run):
                 return names, run, name
     return (), np.zeros(table.num_rows, np.int64), ""
-
-
-def _names_runs(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return columns.is_text(kind) or pa.types.is_integer(kind)
 
 
 def _repeats(*keys: Ints) -> bool:
@@ -434,52 +410,36 @@ def _repeats(*keys: Ints) -> bool:
 
 def names_in(column: pa.ChunkedArray, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
     """Return names in the order in which they first appear, and each row's position (R,)."""
-    plain = name in ("task", DATASET)
-    if plain and pa.types.is_integer((column := columns.whole_numbers(column)).type):
-        column = column.cast(pa.string())
-    column = columns.text_column(column, name, where, nulls=False)
-    return _labels(column.unify_dictionaries().combine_chunks(), by_appearance=True)
+    texts = columns.text_column(column, name, where, nulls=False).cast(pa.string())
+    codes = texts.combine_chunks().dictionary_encode()
+    return tuple(codes.dictionary.to_pylist()), codes.indices.to_numpy().astype(np.int64)
 
 
-def _labels(values: pa.Array, *, by_appearance: bool = False) -> tuple[tuple[str, ...], Ints]:
-    """Return the different ids as texts, ascending or as they appear, and each value's position."""
+def _labels(values: pa.Array) -> tuple[tuple[str, ...], Ints]:
+    """Return different ids, integers by number and texts by characters, and values' positions."""
     codes = columns.encoded(values)
-    used, first, positions = np.unique(
-        codes.indices.to_numpy(), return_index=True, return_inverse=True
-    )
-    names = codes.dictionary.take(pa.array(used)).to_pylist()
-    keys = first.tolist() if by_appearance else names  # integers by number, texts by characters
-    order = sorted(range(len(names)), key=keys.__getitem__)
-    return tuple(str(names[i]) for i in order), np.argsort(order)[positions]
+    names = codes.dictionary.to_pylist()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return tuple(str(names[i]) for i in order), np.argsort(order)[codes.indices.to_numpy()]
 
 
 def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
     """Return the ids of every row; lists of lists, a list a class, are flattened."""
+    lengths: list[Ints] = []
+    at_row, empty = np.arange(len(column)), np.zeros(len(column), np.bool_)
+    while columns.is_list(column.type) and len(lengths) < 2:
+        _check_complete(column, at_row, name, where)
+        lengths.append(pc.list_value_length(column).to_numpy().astype(np.int64))
+        empty[at_row[lengths[-1] < 1]] = True
+        at_row = np.repeat(at_row, lengths[-1])
+        column = pa.chunked_array([c.flatten() for c in column.chunks], column.type.value_type)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if columns.is_text(column.type):
-        column = columns.parse_lists(column, name, where)
-    at_row = np.arange(len(column))
-    depth, n_rows, inner, of_row = 0, len(column), None, None
-    while columns.is_list(column.type) and depth < 2:
-        _check_complete(column, at_row, name, where)
-        lengths = pc.list_value_length(column).to_numpy().astype(np.int64)
-        if depth:
-            inner, of_row = lengths, at_row
-        at_row = np.repeat(at_row, lengths)
-        column = pa.chunked_array([c.flatten() for c in column.chunks], column.type.value_type)
-        depth += 1
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-        if any(chunk.dictionary.null_count for chunk in column.chunks):
-            column = column.cast(kind)  # which shows the nulls
-    if name == RIGHT and pa.types.is_boolean(kind):
+    if name == RIGHT and pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-        kind = column.type
-    if not depth or not (pa.types.is_integer(kind) or columns.is_text(kind)):
+    if not lengths or not (pa.types.is_integer(column.type) or columns.is_text(column.type)):
         raise SchemaError(
-            f"column {name!r} holds {'lists of ' * depth}{kind}",
+            f"column {name!r} holds {'lists of ' * len(lengths)}{column.type}",
             where=where,
             expected="in each row a list of integers, 1 or 0, or of Booleans"
             if name == RIGHT
@@ -488,18 +448,14 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
             fix=f"write `{name}` as lists; in CSV as JSON, such as [3, 0, 7], not [3.0, 0.0]",
         )
     _check_complete(column, at_row, name, where)
-    lengths = np.bincount(at_row, minlength=n_rows)
-    few = np.flatnonzero(lengths < 1)
-    if not few.size and inner is not None and of_row is not None:
-        few = np.unique(of_row[inner < 1])
-    if few.size:
+    if empty.any():
         what = name.replace("class_ids", "classes").replace("image_ids", "images")
         raise SchemaError(
             f"a task has no {what.replace('_ids', ' images')}",
-            where=f"{where}, {name} of {rows(few)}",
+            where=f"{where}, {name} of {rows(np.flatnonzero(empty))}",
             expected="the classes of every task, and images of each class",
         )
-    return Lists(lengths, column.unify_dictionaries().combine_chunks(), inner, of_row)
+    return Lists(column.combine_chunks(), at_row, lengths)
 
 
 def _check_complete(column: pa.ChunkedArray, at_row: Ints, name: str, where: str) -> None:
@@ -512,15 +468,15 @@ def _check_complete(column: pa.ChunkedArray, at_row: Ints, name: str, where: str
         )
 
 
-def _right(table: pa.Table, queries: Ints, where: str) -> Lists:
-    """Return which queries were right, 0 or 1, in the order of the query_ids."""
+def _right(table: pa.Table, queries: Ints, where: str) -> NDArray[np.uint8]:
+    """Return which queries were right, 0 or 1 (R, most queries), in the order of the query_ids."""
     found = _id_lists(table.column(RIGHT), RIGHT, where)
-    right = found.values.to_numpy(zero_copy_only=False)
+    right, number = found.values.to_numpy(zero_copy_only=False), np.bincount(found.row)
     fix = "log correct=(prediction == label).int().tolist()"
-    if (bad := np.flatnonzero(found.lengths != queries)).size or right.dtype.kind not in "iu":
+    if (bad := np.flatnonzero(number != queries)).size or right.dtype.kind not in "iu":
         at = bad[0] if bad.size else 0
         raise SchemaError(
-            f"a task has {queries[at]} query_ids and {found.lengths[at]} entries of "
+            f"a task has {queries[at]} query_ids and {number[at]} entries of "
             f"{found.values.type} in {RIGHT}",
             where=f"{where}, {rows(bad if bad.size else [0])}",
             expected="1 or 0 for every query, in the order of query_ids",
@@ -528,30 +484,44 @@ def _right(table: pa.Table, queries: Ints, where: str) -> Lists:
         )
     outside = (right < 0) | (right > 1)
     if outside.any():
-        at_row = np.repeat(np.arange(len(queries)), queries)
         raise SchemaError(
             f"{RIGHT} holds {right[outside][0]}",
-            where=f"{where}, {rows(np.unique(at_row[outside]))}",
+            where=f"{where}, {rows(np.unique(found.row[outside]))}",
             expected="1 or 0 for every query: whether it was answered rightly",
             fix=fix,
         )
-    return Lists(found.lengths, np.asarray(right, np.uint8))
+    return np.maximum(padded(right.astype(np.int8), queries), 0).astype(np.uint8)
 
 
-def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[np.float64], Ints]:
+def _values(
+    table: pa.Table, right: NDArray[np.uint8] | None, logged: Ints, where: str
+) -> tuple[NDArray[np.float64], Ints]:
     """Return accuracies (R,), 0 to 1, and the queries of each task, 0 where unknown.
 
-    From `right` where it is known; counts and accuracies must agree with it.
+    From `right` where it is known, of the queries `logged`; counts and accuracies must agree with
+    it.
     """
-    if right is not None:
-        for name in ("accuracy", COUNTS[0]):
-            if name in table.column_names:
-                _check_agrees(table.column(name), name, right, where)
-        counts, queries = _counted(right), right.lengths
-    elif "accuracy" in table.column_names:
+    names = table.column_names
+    if right is None and "accuracy" in names:
         return _accuracies(table.column("accuracy"), where), np.zeros(table.num_rows, np.int64)
-    else:
+    if right is None:
         counts, queries = (columns.integers(table.column(name), name, where) for name in COUNTS)
+    else:
+        counts, queries = right.sum(axis=1, dtype=np.int64), logged
+        for name in (name for name in ("accuracy", COUNTS[0]) if name in names):
+            column = table.column(name)
+            if name in COUNTS:
+                wrong = columns.integers(column, name, where) != counts
+            else:
+                wrong = np.abs(_accuracies(column, where) - counts / queries) > _AGREE
+            if (at := np.flatnonzero(wrong)).size:
+                raise ContradictionError(
+                    f"{name} is {column[int(at[0])].as_py()!r:.40} where {RIGHT} has "
+                    f"{counts[at[0]]} of {queries[at[0]]}",
+                    where=f"{where}, {rows(at)}",
+                    expected=f"what follows from {RIGHT}",
+                    fix=f"leave {name} out, or log {RIGHT} of the same queries",
+                )
     for what, bad in (
         ("n_query is not above 0", queries < 1),
         ("n_correct is below 0 or above n_query", (counts < 0) | (counts > queries)),
@@ -563,29 +533,6 @@ def _values(table: pa.Table, right: Lists | None, where: str) -> tuple[NDArray[n
                 expected="n_correct of n_query queries, those of the whole task",
             )
     return counts / queries, queries
-
-
-def _counted(right: Lists) -> Ints:
-    """Return how many queries of each row were right (R,)."""
-    at_row = np.repeat(np.arange(len(right.lengths)), right.lengths)
-    return np.bincount(at_row, right.values, len(right.lengths)).astype(np.int64)
-
-
-def _check_agrees(column: pa.ChunkedArray, name: str, right: Lists, where: str) -> None:
-    """Refuse accuracies or counts that contradict which queries were right."""
-    count = _counted(right)
-    if name in COUNTS:
-        wrong = columns.integers(column, name, where) != count
-    else:
-        wrong = np.abs(_accuracies(column, where) - count / right.lengths) > _AGREE
-    if (bad := np.flatnonzero(wrong)).size:
-        raise ContradictionError(
-            f"{name} is {column[int(bad[0])].as_py()!r:.40} where {RIGHT} has {count[bad[0]]} of "
-            f"{right.lengths[bad[0]]}",
-            where=f"{where}, {rows(bad)}",
-            expected=f"what follows from {RIGHT}",
-            fix=f"leave {name} out, or log {RIGHT} of the same queries",
-        )
 
 
 def _accuracies(column: pa.ChunkedArray, where: str) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import csv
 import json
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -140,6 +140,13 @@ def is_log(source: object) -> bool:
     """Return whether this is a log of own tasks, by their class_ids or all classes at once."""
     names = columns_of(source)
     return ("class_ids" in names or holds_all_ways(names)) and "task_set" not in names
+
+
+def several_logs(source: object) -> Sequence[object] | None:
+    """Return the logs where a source is several of them, and not a list of rows."""
+    if not isinstance(source, list | tuple) or not source:
+        return None
+    return None if any(isinstance(each, Mapping) for each in source) else source
 
 
 def columns_of(source: object) -> list[str]:

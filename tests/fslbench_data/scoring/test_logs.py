@@ -84,14 +84,14 @@ def test_tables_figures_and_pages(folder, report, tmp_path):
     assert "strong too" in (tmp_path / "page/index.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("runs", [False, True])
-def test_results_and_tasks_of_sql_have_the_same_numbers(runs):
-    """Every result joins the task whose images the log gives it: of two sets, or of runs."""
-    parts = [own_logs.log(methods={"a": 0.0}, tasks=40, images=20, seed=seed) for seed in range(2)]
-    if not runs:
-        parts[1]["method"] = ["b"] * 40
+@pytest.mark.parametrize("run", [[], [m + p for p in "01" for m in "ab" for _ in range(40)]])
+def test_results_and_tasks_of_sql_have_the_same_numbers(run):
+    """Every result joins the task whose images the log gives it: of two sets, or of named runs."""
+    parts = [own_logs.log(methods={"a": 0, "b": 0}, tasks=40, images=20, seed=s) for s in range(2)]
+    if not run:
+        parts[1]["method"] = ["c"] * 40 + ["d"] * 40
         parts[1]["task"] = [100 + task for task in parts[1]["task"]]
-    log = joined(parts) | ({"run": [0] * 40 + [1] * 40} if runs else {})
+    log = joined(parts) | ({"run": run} if run else {})
     own = fb.open_log(log, class_sizes=dict.fromkeys(range(15), 20))
     with fb.connect(submissions=own) as connection:
         rows = connection.execute(
@@ -100,7 +100,7 @@ def test_results_and_tasks_of_sql_have_the_same_numbers(runs):
         ).fetchall()
         paths = dict(connection.execute("SELECT image_id, path FROM images").fetchall())
         names = dict(connection.execute("SELECT class_id, class_name FROM classes").fetchall())
-    assert len(rows) == 80
+    assert len(rows) == 160
     found = {
         (method, n, tuple(names[c] for c in classes), tuple(paths[i] for i in query))
         for method, n, classes, query in rows
