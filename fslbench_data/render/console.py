@@ -289,11 +289,15 @@ def print_screen(
         room = screen_lines - len(end) - lines_of_signature - 1 - len(below) - bool(below)
         lengths = [min(size, max(room, FEWEST_ROWS)) for size in sizes]
         while lines_of(lengths) > room and max(lengths) > FEWEST_ROWS:
-            lengths[lengths.index(max(lengths))] -= 1
+            longest = max(range(len(lengths)), key=lambda number: (lengths[number], number))
+            lengths[longest] -= 1
         if lines_of(lengths) <= room:
             break
     while len(lengths) > 1 and lines_of(lengths) + (len(lengths) < len(tables)) > room:
         lengths.pop()
+    for number, (rows, size) in enumerate(zip(lengths, sizes, strict=False)):
+        if size - rows == 1 and height(number, size) <= height(number, rows):
+            lengths[number] = size  # a row stands where its number would
     for number, rows in enumerate(lengths):
         if number:
             console.print()

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 LEGEND = "better, worse: significant; ns: no significant difference; n/a: nothing can be said"
 USUAL = "± usual"
+SEVERAL_PAIRS = "each pair by itself; fslbench table corrects for their number"
 MOST_NAMED = 6
 
 
@@ -61,17 +62,21 @@ def log_paper(report: Report, log: LogFacts, form: str = "") -> tuple[list[Table
         return draw_tables(report, log, form), str(report.signature), []
     level = f"{100 * report.signature.level:.8g} %"
     title = f"Differences, method minus versus: ± half-width of paired {level} intervals; better, "
-    tables = _tables(report, log, f"{title}worse: significant; ns: no significant difference")
+    title += "worse: significant; ns: no significant difference"
+    tables = _tables(report, log, title, "; each pair by itself")
     return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
 
 
-def _tables(report: Report, log: LogFacts, differences: str = "") -> list[Table]:
-    """Return a table of methods and one of pairs for each set."""
+def _tables(
+    report: Report, log: LogFacts, differences: str = "", several: str = SEVERAL_PAIRS
+) -> list[Table]:
+    """Return a table of methods and one of pairs for each set; of `several`, the title says so."""
     tables = []
     for each in report.sets:
         tables.append(_methods(each, log))
         if len(each.comparisons):
-            tables.append(Table(differences, _pair_columns(each, log), each.comparisons))
+            title = differences + several * (len(each.comparisons) > 1)
+            tables.append(Table(title, _pair_columns(each, log), each.comparisons))
     return tables
 
 

@@ -43,10 +43,11 @@ from fslbench_data.scoring.selection import (
     select,
     whole_name,
 )
+from fslbench_data.scoring.task_log import as_texts, log_table
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
-from fslbench_data.submission.reading import is_log
+from fslbench_data.submission.reading import is_all_ways, is_log
 from fslbench_data.tasks import TaskSetInfo, task_set_names
 from fslbench_data.validation.log_source import table_of
 from fslbench_data.validation.validate import Validated, counts_on
@@ -443,11 +444,7 @@ def find_two(
     of_parts = [_names(part) for part in parts]
     methods = list(dict.fromkeys(name for part in of_parts for name in part))
     if len(parts) == 2 and of_parts[0] == of_parts[1] and len(methods) == 1:
-        files = [
-            Path(str(n).partition("::")[0]).stem if isinstance(n, str | Path) else "" for n in names
-        ]
-        marks = files if files[0] != files[1] else ["A", "B"]
-        methods = [f"{methods[0]} ({mark})" for mark in marks]
+        methods = _of_files(methods[0], names)
         parts = [
             renamed(part, {old: new})
             for part, (old,), new in zip(parts, of_parts, methods, strict=True)
@@ -474,6 +471,14 @@ def find_two(
     return both, replace(selection, against=(methods[1],), references=False)
 
 
+def _of_files(method: str, names: Sequence[Source]) -> list[str]:
+    """Return names for two methods of one name: with those of their files, or with (A) and (B)."""
+    files = [
+        Path(str(n).partition("::")[0]).stem if isinstance(n, str | Path) else "" for n in names
+    ]
+    return [f"{method} ({mark})" for mark in (files if files[0] != files[1] else ["A", "B"])]
+
+
 def _where_both(part: Submission, other: Submission, release: Release) -> Submission:
     """Leave out what a reference method answers besides the task sets of the other, if any."""
     if not part.bindings or not all(bound.of_release for bound in part.bindings.values()):
@@ -485,9 +490,22 @@ def _where_both(part: Submission, other: Submission, release: Release) -> Submis
 
 
 def _two_of_log(names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
-    """Open a log of own tasks, or several, with two methods alone, in the order of their names."""
+    """Open a log of own tasks, or several, with two methods alone, in the order of their names.
+
+    Two of one name, in different logs, are two methods.
+    """
     parts = [name.partition("::") for name in names]
     logs = [*dict.fromkeys(file for file, _, _ in parts if is_log(file))]
+    if len(logs) == len(parts) == 2 and not any(map(is_all_ways, logs)):
+        tables = [log_table(file)[1] for file in logs]
+        one, other = (
+            {method} if method else {*as_texts(table.column("method")).to_pylist()}
+            for (_, _, method), table in zip(parts, tables, strict=True)
+        )
+        if one == other and len(one) == 1:
+            (name,) = one
+            both = zip(tables, _of_files(name, names), strict=True)
+            return open_log([_of_method(table, name, new) for table, new in both], **pool)
     own = open_log(logs, **pool)
     there = own.answers.methods
     named = [method or file for file, _, method in parts if method or file not in logs]
@@ -511,6 +529,13 @@ def _two_of_log(names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
             else "name another log besides",
         )
     return own.only(methods)
+
+
+def _of_method(log: pa.Table, method: str, name: str) -> pa.Table:
+    """Return the rows of a method of a log, under another name."""
+    rows = log.filter(pc.equal(as_texts(log.column("method")), method))
+    at = rows.column_names.index("method")
+    return rows.set_column(at, "method", pa.repeat(name, len(rows)))
 
 
 def answered_by_one(both: Submission, selection: Selection) -> list[str]:

@@ -17,6 +17,7 @@ from benchmark_spec.errors import (
     AccuracyError,
     ContradictionError,
     CountError,
+    FSLBenchError,
     SchemaError,
     listing,
     many,
@@ -94,7 +95,7 @@ class TaskLog(Struct, frozen=True, eq=False):
 
         An FSLBenchError says what is wrong.
         """
-        where, table = _table(source)
+        where, table = log_table(source)
         _check_columns(table, where)
         methods, method = names_in(table.column("method"), "method", where)
         for name in methods:
@@ -107,7 +108,16 @@ class TaskLog(Struct, frozen=True, eq=False):
         images, image_ids, shots = _images(table, ways, where)
         roles = "query_ids" in table.column_names
         n_query = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
-        _check_room(table, image_ids, n_query if roles else None, where)
+        told = _shots(table, where)
+        _check_room(table, image_ids, n_query if roles else None, told, where)
+        most = shots.max(axis=1)
+        alike = (told > 0) & (shots.sum(axis=1) == ways * most) & roles
+        if (bad := np.flatnonzero(alike & (told != most))).size:
+            raise SchemaError(
+                f"shots is {told[bad[0]]} and a task has {most[bad[0]]} support_ids of each class",
+                where=f"{where}, {rows(bad)}",
+                expected=WHOLE_TASK,
+            )
         right = _right(table, n_query, where) if RIGHT in table.column_names else None
         y, counted = _values(table, right, n_query, where)
         every = np.arange(table.num_rows)
@@ -198,7 +208,7 @@ def rows_by_dataset(table: pa.Table, where: str) -> list[tuple[str, Ints | None]
     return [(name, np.flatnonzero(dataset == number)) for number, name in enumerate(names)]
 
 
-def _table(source: object) -> tuple[str, pa.Table]:
+def log_table(source: object) -> tuple[str, pa.Table]:
     """Return the name of a log in messages, and its columns; or those of several logs.
 
     Several have the same columns, of other methods, other runs, or other shots.
@@ -207,7 +217,7 @@ def _table(source: object) -> tuple[str, pa.Table]:
         where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
         needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run", DATASET)
         return where, _plain(table_of(source, needed, where, (*RUN_NAMES[1:], "shots")), where)
-    names, tables = zip(*map(_table, several), strict=True)
+    names, tables = zip(*map(log_table, several), strict=True)
     where = listing(names, 4)
     for name, table in zip(names[1:], tables[1:], strict=True):
         if sorted(table.column_names) != sorted(tables[0].column_names):
@@ -346,18 +356,30 @@ def _of_classes(lists: Lists, name: str, ways: Ints, where: str) -> Ints:
     return np.repeat(number // ways, ways)
 
 
-def _check_room(table: pa.Table, image_ids: Ints, logged: Ints | None, where: str) -> None:
+def _shots(table: pa.Table, where: str) -> Ints:
+    """Return what the column `shots` says of each row, 0 where it is no whole number."""
+    if "shots" in table.column_names:
+        column = table.column("shots")
+        try:
+            column = pc.fill_null(column, pa.scalar(0).cast(column.type))
+            return columns.integers(column, "task_id", where)
+        except (FSLBenchError, pa.ArrowException):
+            pass
+    return np.zeros(table.num_rows, np.int64)
+
+
+def _check_room(
+    table: pa.Table, image_ids: Ints, logged: Ints | None, shots: Ints, where: str
+) -> None:
     """Refuse logs that visibly lack images of support, or of query."""
     if COUNTS[1] not in table.column_names:
         return
     queries = columns.integers(table.column(COUNTS[1]), COUNTS[1], where)
     way, images = (image_ids[:, :, 0] >= 0).sum(axis=1), (image_ids >= 0).sum(axis=(1, 2))
-    support, shots = images - queries, np.zeros_like(queries)
+    support = images - queries
     if logged is not None:
         wrong, expected = queries != logged, "every query once, and n_query their number"
     else:
-        if "shots" in table.column_names and pa.types.is_integer(table.column("shots").type):
-            shots = pc.fill_null(table.column("shots"), 0).to_numpy()
         wrong, expected = (support < way) | ((shots > 0) & (support != way * shots)), WHOLE_TASK
     if (bad := np.flatnonzero(wrong)).size:
         first = bad[0]

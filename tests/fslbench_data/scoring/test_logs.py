@@ -166,7 +166,11 @@ def test_compare_two_logs_of_a_method_each(folder, tmp_path, ending):
     weak, strong = (str(tmp_path / f"{name}.{ending}") for name in ("weak", "strong"))
     for path in (weak, strong):
         own = [row for row in rows if row["method"] == Path(path).stem]
-        write_columns(Path(path), {name: [row[name] for row in own] for name in own[0]})
+        table = {name: [row[name] for row in own] for name in own[0]}
+        write_columns(Path(path), table)
+        write_columns(Path(path.replace(".", "_v.")), table | {"method": ["ours"] * len(own)})
+    versions = (path.replace(".", "_v.") for path in (weak, strong))
+    assert "ours (weak_v)  ours (strong_v)      -10.04" in _run(folder, "compare", *versions)
     assert "-10.04" in _run(folder, "compare", weak, strong)
     assert "-10.04" in _run(folder, "compare", f"{weak}::weak", strong)
     assert "+10.04" in _run(folder, "compare", strong, weak)
