@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from benchmark_spec.errors import (
     ContradictionError,
     CountError,
     FSLBenchError,
+    FSLBenchWarning,
     SchemaError,
     listing,
     many,
@@ -402,26 +404,37 @@ def _runs(
     """Return the names of training runs, the run of each row (R,), and the column that names them.
 
     Without `run`, another column is taken if it alone distinguishes rows of a method and task.
-    Tasks of other numbers of shots may have the same names.
+    Tasks of other numbers of shots may have the same names.  Warns of one that looks like runs and
+    is not taken, since no task is in two of them.
     """
     if "run" in table.column_names:
         column = columns.text_column(table.column("run"), "run", where)
         return *names_in(pc.fill_null(column.cast(pa.string()), ""), "run", where), "run"
+    there = [name for name in RUN_NAMES[1:] if name in table.column_names]
+    perhaps = {name: columns.whole_numbers(table.column(name)) for name in there}
+    perhaps = {
+        name: column
+        for name, column in perhaps.items()
+        if not column.null_count
+        and (columns.is_text(column.type) or pa.types.is_integer(column.type))
+    }
     for keys in ((method, task), (method, task, shots)):
         if not _repeats(*keys):
             break
-        for name in RUN_NAMES[1:]:
-            if name not in table.column_names:
-                continue
-            column = columns.whole_numbers(table.column(name))
-            if column.null_count or not (
-                columns.is_text(column.type) or pa.types.is_integer(column.type)
-            ):
-                continue
+        for name, column in perhaps.items():
             column = columns.text_column(column, "run", where).cast(pa.string())
             names, run = names_in(column, name, where)
             if not _repeats(*keys, run):
                 return names, run, name
+    for name, column in perhaps.items():
+        number = pc.count_distinct(column).as_py()
+        if 1 < number <= table.num_rows // LEAST_TASKS:
+            warnings.warn(
+                f"{where}: {name} has {number} values and is not read as training runs, since each "
+                "task has one of them: if they are runs with tasks of their own, call it run",
+                FSLBenchWarning,
+                stacklevel=2,
+            )
     return (), np.zeros(table.num_rows, np.int64), ""
 
 

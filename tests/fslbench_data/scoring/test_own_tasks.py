@@ -980,6 +980,11 @@ def _drawn(sizes, tasks=300):
     return log
 
 
+def test_seeds_of_which_each_has_tasks_of_its_own_are_told():
+    with pytest.warns(FSLBenchWarning, match="seed has 3 values and is not read"):
+        assert _read(_drawn({c: 20 for c in range(9)}) | {"seed": [0, 1, 2] * 100}).runs == ()
+
+
 MINI = {str(n): 600 for n in range(20)}
 
 
