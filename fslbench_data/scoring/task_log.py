@@ -480,7 +480,7 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
             if name == RIGHT
             else "in each row a list of ids, either integers or texts; image_ids perhaps K lists "
             "of m",
-            fix=f"write `{name}` as lists; in CSV as JSON, such as [3, 0, 7], not [3.0, 0.0]",
+            fix=f"write `{name}` as lists; in CSV as JSON, such as [1, 0, 1], not [1.0, 0.0]",
         )
     _check_complete(column, at_row, name, where)
     if empty.any():
@@ -499,7 +499,9 @@ def _check_complete(column: pa.ChunkedArray, at_row: Ints, name: str, where: str
         raise SchemaError(
             f"{name} is null, or holds a null",
             where=f"{where}, {rows(bad)}",
-            expected="the ids of every class and image of the task",
+            expected="1 or 0 for every query"
+            if name == RIGHT
+            else "the ids of every class and image of the task",
         )
 
 
