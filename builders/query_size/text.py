@@ -31,7 +31,8 @@ def print_sweep(sweep: QuerySweep, console: Console) -> None:
     def of_tried(
         row: SweepRow, text: Callable[[Cost], str], by: QueryChoice = choice
     ) -> str | None:
-        return text(by.cost_of(row.query)) if row.query in by.tried else None
+        cost = by.cost_of(row.query)
+        return None if cost is None else text(cost)
 
     columns: tuple[Column, ...] = (
         right("Q", lambda row: row.query),
@@ -73,9 +74,11 @@ def comparison_sentence(sweep: QuerySweep, choice: QueryChoice) -> str:
 
 def _usual(choice: QueryChoice) -> str:
     """Return the costs of the usual Q."""
-    costs = [choice.cost_of(q) for q in USUAL if q in choice.tried]
-    usual = ", ".join(f"{_percent(c.cost)} at Q = {c.query} ({_from_to(c)})" for c in costs)
-    missing = [q for q in USUAL if q not in choice.tried]
+    costs = {query: choice.cost_of(query) for query in USUAL}
+    usual = ", ".join(
+        f"{_percent(c.cost)} at Q = {q} ({_from_to(c)})" for q, c in costs.items() if c is not None
+    )
+    missing = [query for query, cost in costs.items() if cost is None]
     none = f"; no interval at Q = {listing(missing)}" if missing else ""
     return f"{usual or 'unknown'}{none}"
 
@@ -120,8 +123,8 @@ def sweep_json(sweep: QuerySweep) -> str:
     content = {
         **asdict(replace(sweep, pairs={})),
         "model": {**structs.asdict(sweep.model), **model},
-        "alpha_interval": sweep.estimate.alpha_interval(sweep.level),
-        "w_interval": sweep.estimate.w_interval(sweep.level),
+        "alpha_interval": sweep.estimate.intervals(sweep.level)[0],
+        "w_interval": sweep.estimate.intervals(sweep.level)[1],
         "pairs": [
             {"methods": pair, "alpha": one.alpha, "w": one.w} for pair, one in sweep.pairs.items()
         ],
@@ -143,7 +146,7 @@ def _two_digits(value: float | None) -> str | None:
 
 def _part_of_cost(choice: QueryChoice, name: str, row: SweepRow) -> float | None:
     """Return a number of the cost of a Q, unknown where it has no interval."""
-    return getattr(choice.cost_of(row.query), name) if row.query in choice.tried else None
+    return getattr(choice.cost_of(row.query), name, None)
 
 
 def _percent(share: float | None) -> str:

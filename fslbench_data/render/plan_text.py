@@ -70,7 +70,7 @@ def pilot_text(each: SetPlan, level: float | None) -> str:
         estimate = each.pilot.estimate
         tasks = estimate.tasks
         if level is not None:
-            alpha, w = estimate.alpha_interval(level), estimate.w_interval(level)
+            alpha, w = estimate.intervals(level)
             found = (
                 f"; α = {estimate.alpha:z.4f} ({alpha[0]:z.4f} to {alpha[1]:z.4f}), "
                 f"w = {estimate.w:z.4f} ({w[0]:z.4f} to {w[1]:z.4f}), "
@@ -342,8 +342,8 @@ def _content(each: SetPlan, level: float) -> dict[str, Any]:
                 **known,
                 "components": asdict(each.pilot.components),
                 "estimate": asdict(estimate),
-                "alpha_interval": estimate.alpha_interval(level),
-                "w_interval": estimate.w_interval(level),
+                "alpha_interval": estimate.intervals(level)[0],
+                "w_interval": estimate.intervals(level)[1],
             },
             "rows": rows,
             "choice": asdict(each.choice),

@@ -17,6 +17,7 @@ from analysis_sql.planning.leave_one_out_plan import (
     PlannedWidth,
     UnitsForHalf,
     plan_left_out,
+    units_for_half,
 )
 from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
 from analysis_sql.planning.planning import (
@@ -542,7 +543,8 @@ def _pooled_plan(
     numbers = {CLOSED_TASKS, *tasks, *(b for b in (noiseless, stable, usual) if b is not None)}
     of_difference = power if pilot.versus else None
     planned = plan_left_out(pilot.variances, numbers, level, of_difference, pilot.runs)
-    return PooledSetPlan(pilot, planned.rows, planned.half, noiseless, stable, usual)
+    half = tuple(units_for_half(pilot.variances, kind, level) for kind in pilot.variances.parts)
+    return PooledSetPlan(pilot, planned, half, noiseless, stable, usual)
 
 
 def _pilot_sets(
