@@ -15,7 +15,6 @@ from analysis_sql.planning.query_size import (
     Covariance,
     Estimate,
     best_query,
-    choose,
     choose_for_comparisons,
     width_factors,
 )
@@ -143,15 +142,11 @@ class QueryEvidence:
     def _choose(self, draws: Draws) -> tuple[int, int | None, int | None]:
         """Choose from the estimates and the class sizes: Q and the ends of its interval."""
         tasks, more = tasks_of_each_query(draws, max(self.swept), self.seeds)
-        if self.rule == "comparisons":
-            estimates = [
-                Estimate(draws.way, one.alpha, one.w, one.covariance, one.freedom)
-                for one in self.pairs
-            ]
-            choice = choose_for_comparisons(estimates, tasks, self.level, more=more)
-        else:
-            estimate = Estimate(draws.way, self.alpha, self.w, self.covariance, self.freedom)
-            choice = choose(estimate, draws.shot, tasks, self.level, more=more)
+        estimates = [
+            Estimate(draws.way, one.alpha, one.w, one.covariance, one.freedom)
+            for one in (self.pairs if self.rule == "comparisons" else [self])
+        ]
+        choice = choose_for_comparisons(estimates, tasks, self.level, more=more)
         best = choice.best
         if best is None:  # no estimate of α is positive: that of α = 0
             best = best_query(float("inf"), width_factors(tasks, choice.level))
