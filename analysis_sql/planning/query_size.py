@@ -31,7 +31,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from scipy.special import stdtrit
 
-from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError
 
@@ -116,15 +116,29 @@ def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int =
     `sums` and `squares` (T, K) are Σd and Σd² of each class, where d is 1 if only the first method
     is right, -1 if only the second is, else 0; of several runs d is the mean times `unit`.
     """
-    d, e = np.asarray(sums), _counts(squares, query, query * unit**2)
-    fits = d.shape == e.shape and d.dtype.kind in "iu"
+    d, e, most = np.asarray(sums), np.asarray(squares), query * unit**2
+    if query < 2:
+        raise SpecError(
+            "one query per class does not separate the variance between tasks from that within",
+            expected="at least 2 queries per class",
+        )
+    if e.ndim != 2 or e.dtype.kind not in "iu" or not ((e >= 0) & (e <= most)).all():
+        raise SpecError(
+            f"an array {e.shape} of {e.dtype} does not hold the correct queries of classes",
+            expected=f"integers 0..{most}, a row for each task and a column for each class",
+        )
+    if len(e) < MIN_TASKS:
+        raise SpecError(
+            f"{len(e)} tasks are too few to estimate a variance and its error",
+            expected=f"at least {MIN_TASKS}",
+        )
+    e, fits = e.astype(np.int64), d.shape == e.shape and d.dtype.kind in "iu"
     if not fits or (np.abs(d) > e).any() or ((e - d) % 2).any():
         raise SpecError(
             f"an array {d.shape} of {d.dtype} does not hold the differences of two methods",
             expected="integers between -Σd² and Σd², both odd or both even",
         )
-    d = d.astype(np.int64)
-    tasks, way = d.shape
+    d, (tasks, way) = d.astype(np.int64), d.shape
     n_query, pairs = way * query * unit, (way * unit) ** 2 * query * (query - 1)
     total = d.sum(axis=1)
     unequal = (query * e - d * d).sum(axis=1)  # Σ (d_i - d_j)² over pairs of a class's queries
@@ -160,27 +174,6 @@ def _jackknife(without: Floats) -> Covariance:
     deviations = without - without.mean(axis=1, keepdims=True)
     (a, b), (c, d) = ((number - 1) / number * deviations @ deviations.T).tolist()
     return (a, b), (c, d)
-
-
-def _counts(correct: AnyInts, query: int, most: int) -> Ints:
-    """Return counts as int64 (T, K), if anything can be estimated from them."""
-    x = np.asarray(correct)
-    if query < 2:
-        raise SpecError(
-            "one query per class does not separate the variance between tasks from that within",
-            expected="at least 2 queries per class",
-        )
-    if x.ndim != 2 or x.dtype.kind not in "iu" or not ((x >= 0) & (x <= most)).all():
-        raise SpecError(
-            f"an array {x.shape} of {x.dtype} does not hold the correct queries of classes",
-            expected=f"integers 0..{most}, a row for each task and a column for each class",
-        )
-    if len(x) < MIN_TASKS:
-        raise SpecError(
-            f"{len(x)} tasks are too few to estimate a variance and its error",
-            expected=f"at least {MIN_TASKS}",
-        )
-    return x.astype(np.int64)
 
 
 class PooledEstimate(Estimate, frozen=True):

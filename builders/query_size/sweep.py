@@ -36,7 +36,8 @@ Heads = tuple[str, ...]
 """One head, for its accuracy, or two, for their difference."""
 
 Sums = dict[Heads, tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""Σd and Σd² of each class of each task, int64 (T, K) each; for one head d is 1 if it is right."""
+"""Σd and Σd² of each class of each task, int64 (T, K) each: d of a query is 1 if the head is right,
+less 1 if the second is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +75,23 @@ class QuerySets:
         features = release.features(dataset, backbone)
         return cls(draws, head, features, f"{backbone}/{head}", f"release {release}", compared)
 
-    def counts(self, task_set: TaskSet) -> NDArray[np.int64]:
-        """Count the correct queries of each class of each task, int64 (T, K)."""
-        return self._by_class(self._right(task_set, self.head), task_set)
-
-    def differences(self, task_set: TaskSet) -> Sums:
-        """Compute the sums of each pair of heads, whose d is also -1, if only the second is right.
-
-        It is 0 if both are.
-        """
-        right = {head: self._right(task_set, head).astype(np.int64) for head in self.compared}
+    def sums(self, task_set: TaskSet) -> Sums:
+        """Run the heads; give the sums of the method's head, and of all pairs that are compared."""
+        right = {}
+        for head in dict.fromkeys((self.head, *self.compared)):
+            if head not in self._predictors:
+                self._predictors[head] = Predictor(head, self.features)
+            predicted = self._predictors[head](task_set.support, task_set.query)
+            right[head] = (predicted == task_set.query_label).astype(np.int64)  # (T, M)
+        of_class = [task_set.query_label == k for k in range(self.draws.way)]
         found: Sums = {}
-        for one, other in combinations(self.compared, 2):
-            d = right[one] - right[other]
-            found[one, other] = (self._by_class(d, task_set), self._by_class(d * d, task_set))
+        for heads in ((self.head,), *combinations(self.compared, 2)):
+            d = right[heads[0]] - (right[heads[1]] if len(heads) > 1 else 0)
+            sums, squares = (
+                np.stack([(values * own).sum(axis=1) for own in of_class], axis=1)
+                for values in (d, d * d)
+            )
+            found[heads] = sums, squares
         return found
 
     def drawn(
@@ -95,26 +99,11 @@ class QuerySets:
     ) -> dict[int, list[Sums]]:
         """Draw a task set of every Q and seed, and run the heads on it: by Q, of each seed."""
         found: dict[int, list[Sums]] = {query: [] for query in queries}
-        for query, sums in found.items():
+        for query, of_seeds in found.items():
             for seed in range(seeds):
                 progress(f"Q = {query}, seed {seed + 1} of {seeds}")
-                task_set = self.draws.draw(query, seed)
-                counts = self.counts(task_set)
-                sums.append({(self.head,): (counts, counts), **self.differences(task_set)})
+                of_seeds.append(self.sums(self.draws.draw(query, seed)))
         return found
-
-    def _right(self, task_set: TaskSet, head: str) -> NDArray[np.bool_]:
-        """Return which queries (T, M) a head is right on."""
-        if head not in self._predictors:
-            self._predictors[head] = Predictor(head, self.features)
-        predicted = self._predictors[head](task_set.support, task_set.query)
-        right: NDArray[np.bool_] = predicted == task_set.query_label
-        return right
-
-    def _by_class(self, values: NDArray[Any], task_set: TaskSet) -> NDArray[np.int64]:
-        """Sum the queries' values (T, M) in each class of each task, int64 (T, K)."""
-        labels, ways = task_set.query_label, range(self.draws.way)
-        return np.stack([(values * (labels == k)).sum(axis=1) for k in ways], axis=1)
 
     def parts(self, number: int) -> NDArray[np.int64]:
         """Return which of `number` parts each image belongs to, int64 (N,).

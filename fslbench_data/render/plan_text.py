@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -12,7 +13,7 @@ from rich.text import Text
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf
 from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
-from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS
+from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, Planned
 from analysis_sql.planning.query_size import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
@@ -20,6 +21,8 @@ from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import UNBOUND_NOTE, capital, one_model_text
 from fslbench_data.render.table import Column, Table, csv_of_rows, json_text, right
 from fslbench_data.scoring.planning import POOLED, OpenPlan, Plan, SetPlan
+
+_KINDS = ("open", "class_aware")
 
 
 def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
@@ -36,7 +39,7 @@ def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
         say(title, "bold")
         say(pilot)
         print_table(table(each), console, heading=12)
-        of_runs = runs_text(each.pilot.runs, *each.with_runs(plan.level))
+        of_runs = runs_content(each, plan.level)["sentences"]
         for line in (*sentences(each, details=details), *of_runs):
             say(line)
         say("")
@@ -123,13 +126,9 @@ def table(each: SetPlan) -> Table:
             right("usual ±", lambda row: _two_digits(row.closed)),
             right("new images ±", lambda row: _two_digits(row.open)),
             right("new classes ±", lambda row: _two_digits(row.class_aware)),
-            right(
-                "detectable, new images",
-                lambda row: _two_digits(row.detectable_open, row.range_open),
-            ),
-            right(
-                "detectable, new classes",
-                lambda row: _two_digits(row.detectable_class_aware, row.range_class_aware),
+            *(
+                right(f"detectable, new {units}", partial(_detectable, kind))
+                for units, kind in zip(("images", "classes"), _KINDS, strict=True)
             ),
         ]
     else:
@@ -150,6 +149,12 @@ def table(each: SetPlan) -> Table:
     return Table("", tuple(kept), each.rows)
 
 
+def _detectable(kind: str, row: Planned) -> str:
+    """Return the difference that intervals of a kind detect, and its range in brackets."""
+    text, ends = _two_digits(getattr(row, f"detectable_{kind}")), getattr(row, f"range_{kind}")
+    return f"{text} ({ends[0]:z.2f} to {ends[1]:z.2f})" if ends else text
+
+
 def _mark(row: PlannedWidth) -> str:
     """Return why a row has no interval, or what its half-width suffers from."""
     few = "uncertain: few pilot tasks" if row.uncertain else "widened: few tasks"
@@ -165,31 +170,23 @@ def _half(one: UnitsForHalf, unit: str) -> str:
     return f"for {about} {one.needed:,} {which} {where} instead of {one.units:,}"
 
 
-def runs_text(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> list[str]:
-    """Return what training runs add to a half-width, what more would do, and which are unknown."""
-    lines = []
-    if with_runs is not None:
-        of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
-        planned = listing([f"{n} of {name}" for name, n, spread in of_each if spread is not None])
-        more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in with_runs.more)
-        name, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
-        lines.append(
-            f"{name}: {planned}. They differ by so much that {doing} anew adds a standard error of "
-            f"{runs.variance**0.5:.2f} points: {about} is ± {with_runs.halfwidth:.2f}, and "
-            f"would be ± {with_runs.of_tasks:.2f} if runs did not differ. More tasks alone "
-            f"make it ± {with_runs.tasks_alone:.2f} at the narrowest"
-            f"{f'; as many tasks {more}' if more else ''}."
-        )
-    if single := one_model_text(runs.of_one_model):
-        lines.append(f"{capital(single)}. The plan leaves out what other runs would differ by.")
-    return lines
+def runs_content(each: SetPlan, level: float) -> dict[str, Any]:
+    """Return what training runs add to a half-width, what more would do, and which are unknown.
 
-
-def runs_content(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> dict[str, Any]:
-    """Return the same for machines; nothing of a half-width where no two runs differ."""
-    nothing = dict.fromkeys(WithRuns.__struct_fields__)
-    widths: dict[str, Any] = nothing if with_runs is None else asdict(with_runs)
-    more = [{"runs": n, "halfwidth": width} for n, width in widths["more"] or ()]
+    Nothing of a half-width where no two runs differ.
+    """
+    runs, width, least = each.pilot.runs, None, None
+    if isinstance(each, OpenPlan):
+        row = each.reference_row
+        width, about = row.open_of_tasks, f"the open interval at Q = {row.query}"
+    else:
+        tasks = each.usual or CLOSED_TASKS
+        of_tasks = {row.tasks: row.of_tasks for row in each.rows if row.kind == "images"}
+        width, least = of_tasks.get(tasks), of_tasks.get(None)
+        about = f"the interval for new images of {tasks:,} tasks"
+    added = None if width is None else runs.of(width, level, least or 0.0)
+    widths: dict[str, Any] = dict.fromkeys(WithRuns.__struct_fields__)
+    widths |= {} if added is None else asdict(added)
     return {
         "methods": runs.methods,
         "pilot": runs.runs,
@@ -198,9 +195,28 @@ def runs_content(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> d
         "run_error": runs.error,
         "of_one_model": runs.of_one_model,
         **widths,
-        "more": more,
-        "sentences": runs_text(runs, with_runs, about),
+        "more": [{"runs": n, "halfwidth": wide} for n, wide in widths["more"] or ()],
+        "sentences": _of_runs(runs, added, about),
     }
+
+
+def _of_runs(runs: PlannedRuns, added: WithRuns | None, about: str) -> list[str]:
+    lines = []
+    if added is not None:
+        of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
+        planned = listing([f"{n} of {name}" for name, n, spread in of_each if spread is not None])
+        more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in added.more)
+        name, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
+        lines.append(
+            f"{name}: {planned}. They differ by so much that {doing} anew adds a standard error of "
+            f"{runs.variance**0.5:.2f} points: {about} is ± {added.halfwidth:.2f}, and would be "
+            f"± {added.of_tasks:.2f} if runs did not differ. More tasks alone make it "
+            f"± {added.tasks_alone:.2f} at the narrowest"
+            f"{f'; as many tasks {more}' if more else ''}."
+        )
+    if single := one_model_text(runs.of_one_model):
+        lines.append(f"{capital(single)}. The plan leaves out what other runs would differ by.")
+    return lines
 
 
 def notes(plan: Plan, *, details: bool = True) -> list[str]:
@@ -232,9 +248,6 @@ def notes(plan: Plan, *, details: bool = True) -> list[str]:
         )
     unbound = [UNBOUND_NOTE] if plan.signature.unbound else []
     return [*unbound, *(f"left out: {reason}" for reason in plan.left_out), " ".join(texts)]
-
-
-_KINDS = ("open", "class_aware")
 
 
 def plan_csv(plan: Plan) -> str:
@@ -295,7 +308,7 @@ def plan_json(plan: Plan) -> str:
 
 
 def _content(each: SetPlan, level: float) -> dict[str, Any]:
-    pilot, runs = each.pilot, runs_content(each.pilot.runs, *each.with_runs(level))
+    pilot = each.pilot
     of_pilot = {
         "task_set": str(pilot.info.name),
         "fingerprint": pilot.info.fingerprint,
@@ -325,7 +338,7 @@ def _content(each: SetPlan, level: float) -> dict[str, Any]:
             "rows": each.rows,
             "half": each.half,
         }
-    said = {"sentences": sentences(each), "runs": runs}
+    said = {"sentences": sentences(each), "runs": runs_content(each, level)}
     return {"dataset": pilot.info.dataset, **size, "pilot": of_pilot, **own, **said}
 
 
@@ -333,10 +346,8 @@ def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
 
-def _two_digits(value: float | None, between: tuple[float, float] | None = None) -> str:
-    """Return a number with two digits, and a range in brackets behind it."""
-    text = "" if value is None else f"{value:z.2f}"
-    return text + (f" ({between[0]:z.2f} to {between[1]:z.2f})" if between else "")
+def _two_digits(value: float | None) -> str:
+    return "" if value is None else f"{value:z.2f}"
 
 
 def _shares(shares: Shares) -> str:

@@ -20,7 +20,7 @@ from analysis_sql.planning.leave_one_out_plan import (
     plan_left_out,
     units_for_half,
 )
-from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
+from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.planning import CLOSED_TASKS, PLANNED_SUITES, Planned
 from analysis_sql.planning.planning import plan as plan_queries
 from analysis_sql.planning.query_size import QueryChoice, SetEstimate, choose, estimate_difference
@@ -125,12 +125,6 @@ class OpenPlan(Struct, frozen=True):
         wanted = self.choice.best or self.pilot.info.protocol.query
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
-    def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
-        """Return the effect of runs on the open interval at one Q, and the interval's name."""
-        row = self.reference_row
-        effect = None if row.open_of_tasks is None else self.pilot.runs.of(row.open_of_tasks, level)
-        return effect, f"the open interval at Q = {row.query}"
-
 
 class PooledPlan(Struct, frozen=True):
     """The plan of one data set and protocol, for sets that reuse images.
@@ -151,14 +145,6 @@ class PooledPlan(Struct, frozen=True):
     def units(self) -> int:
         """Images, or groups of them, that tasks are drawn from."""
         return int(self.variances.sizes.sum())
-
-    def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
-        """Return the effect of runs on new images of the usual number of tasks, and the name."""
-        tasks = self.usual or CLOSED_TASKS
-        of_tasks = {row.tasks: row.of_tasks for row in self.rows if row.kind == "images"}
-        width, least = of_tasks.get(tasks), of_tasks.get(None)
-        effect = None if width is None else self.pilot.runs.of(width, level, least or 0.0)
-        return effect, f"the interval for new images of {tasks:,} tasks"
 
 
 SetPlan = OpenPlan | PooledPlan

@@ -60,7 +60,7 @@ class Redraws:
         """Draw until there are so many."""
         for seed in range(FIRST_SEED + len(self.widths), FIRST_SEED + number):
             task_set = self.sets.draws.draw(self.query, seed)
-            found = self.sets.differences(task_set)
+            found = self.sets.sums(task_set)
             n_query = self.sets.draws.way * self.query
             moments = [Moments.of(found[pair][0].sum(axis=1), n_query) for pair in self.pairs]
             widths = [float(halfwidths(each, "open", 0.95)) for each in moments]
