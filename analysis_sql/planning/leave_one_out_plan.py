@@ -311,7 +311,7 @@ class UnitsForHalf(Struct, frozen=True):
     needed: int | None
 
 
-def units_for_half(pilot: LeftOutPilot, kind: LeftOut, level: float = 0.95) -> UnitsForHalf:
+def to_halve(pilot: LeftOutPilot, kind: LeftOut, level: float = 0.95) -> UnitsForHalf:
     """Count the units that halve what endless tasks have, as if runs did not differ."""
     units, kinds = pilot.parts[kind].units, [*pilot.parts]
     first = kinds[: kinds.index(kind) + 1]

@@ -202,8 +202,6 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
             "no variance can be estimated",
             expected=f"for every seed a task set with at least 2 queries and {MIN_TASKS} tasks",
         )
-    if len({estimate.way for estimate in sets}) > 1:
-        raise SpecError("the task sets have different numbers of classes")
     means = np.array([_weighted(seed, shot) for seed in seeds])  # alpha, w, V, V, V, T-1
     alpha, w, *moments, freedom = means.mean(axis=0).tolist()
     errors = None
@@ -224,11 +222,8 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
 
 def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -> PooledEstimate:
     """Give an estimate the covariance of a jackknife over images, without each part of G >= 3."""
-    number = len(without)
-    if number < 3:
-        raise SpecError(f"{number} parts of the images are too few", expected="at least 3")
-    values = np.array([(part.alpha, part.w) for part in without]).T
-    return replace(whole, covariance=_jackknife(values), freedom=float(number - 1), parts=number)
+    found, parts = _jackknife(np.array([(part.alpha, part.w) for part in without]).T), len(without)
+    return replace(whole, covariance=found, freedom=float(parts - 1), parts=parts)
 
 
 def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:

@@ -18,7 +18,7 @@ from analysis_sql.planning.leave_one_out_plan import (
     PlannedWidth,
     UnitsForHalf,
     plan_left_out,
-    units_for_half,
+    to_halve,
 )
 from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.planning import CLOSED_TASKS, PLANNED_SUITES, Planned
@@ -481,7 +481,7 @@ def _pooled_plan(
     numbers = {CLOSED_TASKS, *tasks, *(b for b in (noiseless, stable, usual) if b is not None)}
     of_difference = power if pilot.versus else None
     rows = plan_left_out(variances, numbers, level, of_difference, pilot.runs)
-    half = tuple(units_for_half(variances, kind, level) for kind in variances.parts)
+    half = tuple(to_halve(variances, kind, level) for kind in variances.parts)
     return PooledPlan(pilot, variances, rows, half, noiseless, stable, usual)
 
 

@@ -24,12 +24,7 @@ from analysis_sql.intervals.power import (
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.leave_one_out.design import LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
-from analysis_sql.planning.leave_one_out_plan import (
-    LeftOutPilot,
-    Part,
-    plan_left_out,
-    units_for_half,
-)
+from analysis_sql.planning.leave_one_out_plan import LeftOutPilot, Part, plan_left_out, to_halve
 from analysis_sql.planning.planned_runs import PlannedRuns
 from analysis_sql.planning.planning import Planned, class_uses, draw_classes, most_tasks, plan
 from analysis_sql.planning.query_size import (
@@ -435,7 +430,7 @@ def test_a_class_width_is_at_least_that_of_images():
 
 def test_half_the_width_takes_about_four_times_the_units():
     pilot = by_hand(**ALL)
-    half = {kind: units_for_half(pilot, kind) for kind in pilot.parts}
+    half = {kind: to_halve(pilot, kind) for kind in pilot.parts}
     assert half["images"].units == CLASSES * SIZE
     assert half["images"].needed == pytest.approx((4 * (SIZE - 1) + 1) * CLASSES, rel=0.01)
     # more classes bring more degrees of freedom, too
@@ -472,10 +467,10 @@ def test_what_cannot_be_planned_says_why():
     assert told.halfwidth
     assert (told.why, told.detectable) == ("", None)
     assert "24 of 60 tasks are without" in row_of(plan, "superclasses", 60).why
-    pilot = by_hand(images=Part(0.0, 3e-5, 0.05, 1200))
-    lost = plan_left_out(pilot, [600])
-    assert row_of(lost, "images", 600).halfwidth
-    assert row_of(lost, "images", None).halfwidth is units_for_half(pilot, "images").needed is None
+    lost = by_hand(images=Part(0.0, 3e-5, 0.05, 1200))
+    few, endless = plan_left_out(lost, [600])
+    assert few.halfwidth
+    assert endless.halfwidth is to_halve(lost, "images").needed is None
 
 
 def test_a_variance_within_two_standard_errors_is_uncertain_in_more_tasks():
@@ -543,7 +538,7 @@ def test_planned_widths_are_those_of_tasks_drawn_then(paired, tasks, seeds, owne
         assert pilot.one_each == ("group_of_image" not in owners)
         plan = plan_left_out(pilot, [3000 - tasks])
         if not pilot.one_each:
-            half = units_for_half(pilot, "images")
+            half = to_halve(pilot, "images")
             assert 3.5 < half.needed / half.units < 4.1
         planned.append([row_of(plan, kind, 3000 - tasks).halfwidth for kind in kinds])
         own = Influences(then, values[None, tasks:]).own(0.95)
@@ -809,11 +804,7 @@ FEW = estimate_set(np.eye(4, dtype=int), 2)
             (lambda sums=sums: estimate_difference(sums, ONES, 3), "differences of two methods")
             for sums in (2 * ONES, 0 * ONES, ONES[:, :1], 1.0 * ONES)
         ],
-        *[
-            (lambda seeds=seeds: pool(seeds, 1), ".")
-            for seeds in ([], [[]], [[FEW], []], [[FEW], [estimate_set(np.eye(5, dtype=int), 2)]])
-        ],
-        (lambda: jackknife_images(FEW, [FEW, FEW]), "2 parts"),
+        *[(lambda seeds=seeds: pool(seeds, 1), ".") for seeds in ([], [[]], [[FEW], []])],
         (lambda: width_factors({4: 1}, 0.95), "no number of queries"),
         (lambda: width_factors({4: 9}, 95), "confidence level"),
     ],
