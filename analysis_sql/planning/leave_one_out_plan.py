@@ -22,7 +22,8 @@ difference is the δ with P(|mean| > h) = power, where the mean is normal around
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from math import ceil, hypot, inf, sqrt
 from types import MappingProxyType
@@ -42,8 +43,8 @@ from analysis_sql.leave_one_out.design import (
     TaskDesign,
 )
 from analysis_sql.leave_one_out.jackknife import factors_of, has_superclass
-from analysis_sql.leave_one_out.leave_one_out import Influences, degrees_of_freedom, halfwidth
-from analysis_sql.planning.planned_runs import PlannedRuns
+from analysis_sql.leave_one_out.leave_one_out import Influences, Law, degrees_of_freedom
+from analysis_sql.planning.planned_runs import ONE_RUN, PlannedRuns
 from analysis_sql.planning.variance_budget import detectable
 from benchmark_spec.errors import SpecError
 
@@ -98,26 +99,25 @@ class LeftOutPilot(Struct, frozen=True, eq=False):
                 expected="a pilot of enough tasks",
                 fix="plan from more tasks",
             )
-        tasks = design.membership
-        influences = Influences(design, values[None])
         if np.ptp(values) <= 1e-9:
             raise SpecError(
-                f"all {tasks.tasks} tasks of the pilot have the same value: nothing varies",
+                f"all {values.size} tasks of the pilot have the same value: nothing varies",
                 expected="values that differ",
             )
+        tasks, influences = design.membership, Influences(design, values[None])
         own = influences.own(0.95)
         parts: dict[LeftOut, Part] = {}
         for name, jackknife in design.jackknives.items():
             variance = float(influences.variance(name)[0])
             noise = max(float(influences.total(name)[0]) - variance, 0.0)
-            units, kurtosis, without = int(tasks.units_of_class.sum()), None, 1.0
-            if name == "classes" and own.classes is not None:
-                units = jackknife.units
+            units, kurtosis, without = jackknife.units, None, 1.0
+            if name == "images":
+                units = int(tasks.units_of_class.sum())
+            elif name == "classes" and own.classes is not None:
                 df = float(own.classes.df[0, 0])
                 kurtosis = max(2.0 * units * (1.0 / df - 1.0 / (units - 1)) - 2.0, 0.0)
                 without = 1.0 - tasks.way / units
-            elif name == "superclasses" and design.superclass_of_class is not None:
-                units = jackknife.units
+            elif design.superclass_of_class is not None:
                 has = has_superclass(tasks, design.superclass_of_class)
                 without = 1.0 - float(has.sum(axis=0).max()) / tasks.tasks
             parts[name] = Part(max(variance, 0.0), noise, jackknife.scale, units, kurtosis, without)
@@ -125,16 +125,16 @@ class LeftOutPilot(Struct, frozen=True, eq=False):
         if tasks.one_each:
             used = tasks.tasks * tasks.way * tasks.per_class / float(sizes.sum())
         return cls(
-            tasks.tasks,
-            float(values.var(ddof=1)),
-            sizes,
-            tasks.way,
-            tasks.per_class,
-            tasks.one_each,
-            used,
-            parts,
-            MappingProxyType({name: absent[name] for name in LEFT_OUT if name in absent}),
-            design.unit,
+            tasks=tasks.tasks,
+            between=float(values.var(ddof=1)),
+            sizes=sizes,
+            way=tasks.way,
+            per_class=tasks.per_class,
+            one_each=tasks.one_each,
+            appearances=used,
+            parts=parts,
+            why=MappingProxyType({name: absent[name] for name in LEFT_OUT if name in absent}),
+            unit=design.unit,
         )
 
     def noise(self, name: LeftOut, tasks: float) -> float:
@@ -145,12 +145,11 @@ class LeftOutPilot(Struct, frozen=True, eq=False):
             return self.parts[name].noise * self._chance(tasks) / self._chance(self.tasks)
         return self.parts[name].noise * self.tasks / tasks
 
-    def scale(self, name: LeftOut, tasks: float, times: float = 1.0) -> float:
-        """Return τ in parts of tot, or of tot - V; `times` the units for endless tasks."""
-        if name != "images" or not self.one_each:
-            return self.parts[name].scale / (sqrt(times) if name == "images" else 1.0)
-        sizes = self.sizes * times
-        factors = self.factors(times)
+    def scale(self, tasks: float, times: float = 1.0) -> float:
+        """Return τ of images in parts of tot; `times` as many of each class for endless tasks."""
+        if not self.one_each:
+            return self.parts["images"].scale / sqrt(times)
+        sizes, factors = self.sizes * times, self.factors(times)
         if np.isinf(tasks):  # 1/n is in proportion to N_c
             first, second = sizes, sizes**2
         else:
@@ -202,12 +201,12 @@ class PlannedWidth(Struct, frozen=True):
     tasks: int | None
     """B; None for endless ones."""
     kind: LeftOut
-    halfwidth: float | None
-    detectable: float | None
+    halfwidth: float | None = None
+    detectable: float | None = None
     """Expected half-width, and the smallest detectable difference; None where there is none."""
-    monte_carlo_share: float | None
+    monte_carlo_share: float | None = None
     """v_mc/T, the share of the variance that more tasks would remove."""
-    widened: bool
+    widened: bool = False
     """Whether τ > T: too few tasks to separate the variance from noise."""
     why: str = ""
     """Why there is no interval; empty where there is."""
@@ -217,107 +216,69 @@ class PlannedWidth(Struct, frozen=True):
     """Whether V is less than twice its standard error in the pilot, which has fewer tasks."""
 
 
-class UnitsForHalf(Struct, frozen=True):
-    """How many units there are, and how many would halve the narrowest half-width.
-
-    `needed` is of as many images or groups in the same classes, or of classes (superclasses) like
-    these; None where the variance is lost in the pilot's noise.
-    """
-
-    kind: LeftOut
-    units: int
-    needed: int | None
-
-
-class LeftOutPlan(Struct, frozen=True):
-    """Rows by ascending B, endless tasks last, in the order of kinds; and what half takes."""
-
-    rows: tuple[PlannedWidth, ...]
-    half: tuple[UnitsForHalf, ...]
-
-
-class _Law(Struct, frozen=True):
-    variance: float
-    tau: float
-    df: float | None
-
-    def halfwidth(self, level: float) -> float:
-        df = None if self.df is None else np.array(self.df)
-        return float(halfwidth(np.array(self.variance), np.array(self.tau), df, level))
-
-
 def plan_left_out(
     pilot: LeftOutPilot,
     tasks: Iterable[int],
     level: float = 0.95,
     power: float | None = 0.8,
-    runs: PlannedRuns | None = None,
-) -> LeftOutPlan:
+    runs: PlannedRuns = ONE_RUN,
+) -> tuple[PlannedWidth, ...]:
     """Plan sets of as many tasks of the pilot's protocol, drawn from the same images.
 
-    `power` is None for an accuracy; `runs` are the training runs, which `half` leaves out.
+    Rows are by ascending B, endless tasks last, in the order of kinds. `power` is None for an
+    accuracy.
     """
     numbers = (*sorted(set(tasks)), None)
-    rows = [row for number in numbers for row in _rows(pilot, number, level, power, runs)]
-    half = [_half(pilot, name, level) for name in pilot.parts]
-    return LeftOutPlan(tuple(rows), tuple(half))
+    return tuple(row for number in numbers for row in _rows(pilot, number, level, power, runs))
 
 
 def _rows(
-    pilot: LeftOutPilot,
-    tasks: int | None,
-    level: float,
-    power: float | None,
-    runs: PlannedRuns | None,
-) -> list[PlannedWidth]:
+    pilot: LeftOutPilot, tasks: int | None, level: float, power: float | None, runs: PlannedRuns
+) -> Iterator[PlannedWidth]:
     number = inf if tasks is None else float(tasks)
     pilots = _laws(pilot, pilot.tasks) if number > pilot.tasks else {}
-    rows, width, variance, why = [], 0.0, 0.0, ""
-    of_runs = 0.0 if runs is None else runs.variance / 100.0**2
+    width, variance, why = 0.0, 0.0, ""
     for name, law in _laws(pilot, number).items():
         why = why or _obstacle(pilot, name, number)
-        own = 100.0 * law.halfwidth(level)
-        uncertain = name in pilots and pilot.parts[name].variance < 2.0 * pilots[name].tau
-        width, variance = max(width, own), max(variance, law.variance)
-        widened = width if runs is None else runs.widen(width, level)
+        own = float(law.variance)
+        width, variance = max(width, 100.0 * float(law.halfwidth(level))), max(variance, own)
         if why or width == 0.0:
             reason = why or "the pilot's tasks do not tell this variance from noise"
-            rows.append(PlannedWidth(tasks, name, None, None, None, False, reason))
+            yield PlannedWidth(tasks, name, why=reason)
             continue
-        least = None
+        widened, least = runs.widen(width, level), None
         if power is not None:
             times = 1.0 - ndtri(power) / ndtri((1.0 - level) / 2.0)  # of a normal difference
-            of_tasks = float(detectable(np.array([width]), 100.0 * sqrt(variance), power))
+            of_tasks = detectable(np.array([width]), 100.0 * sqrt(variance), power)
             least = hypot(of_tasks, times * sqrt(widened**2 - width**2))
-        whole = law.variance + of_runs
-        share = pilot.between / number / whole if whole > 0 else 0.0
-        lost = law.tau > law.variance
-        rows.append(
-            PlannedWidth(
-                tasks, name, widened, least, share, lost, of_tasks=width, uncertain=uncertain
-            )
+        whole = own + runs.variance / 100.0**2
+        yield PlannedWidth(
+            tasks,
+            name,
+            halfwidth=widened,
+            detectable=least,
+            monte_carlo_share=pilot.between / number / whole if whole > 0 else 0.0,
+            widened=bool(law.tau > law.variance),
+            of_tasks=width,
+            uncertain=name in pilots and pilot.parts[name].variance < 2.0 * float(pilots[name].tau),
         )
-    return rows
 
 
 def _laws(
     pilot: LeftOutPilot, tasks: float, images: float = 1.0, classes: float = 1.0
-) -> dict[LeftOut, _Law]:
+) -> dict[LeftOut, Law]:
     """Return T, τ and df by kind, with so many times the units of each class, and the classes."""
-    laws: dict[LeftOut, _Law] = {}
+    laws: dict[LeftOut, Law] = {}
     for name, part in pilot.parts.items():
-        variance = part.variance / classes
-        tau_of = noise = pilot.noise(name, tasks)
-        scale, df = pilot.scale(name, tasks), None
+        variance, noise, df = part.variance / classes, pilot.noise(name, tasks), None
         if name == "images":
             variance *= pilot.less(images)
-            scale = pilot.scale(name, tasks, images) / sqrt(classes)
-            tau_of = variance + noise
+            tau = pilot.scale(tasks, images) / sqrt(classes) * (variance + noise)
         else:
-            units = part.units * classes
             kurtosis = None if part.kurtosis is None else np.array(part.kurtosis)
-            df = float(degrees_of_freedom(units, kurtosis, ()))
-        laws[name] = _Law(variance + pilot.between / tasks, scale * tau_of, df)
+            df = degrees_of_freedom(part.units * classes, kurtosis, ())
+            tau = part.scale * noise
+        laws[name] = Law(np.array(variance + pilot.between / tasks), np.array(tau), df)
     return laws
 
 
@@ -338,32 +299,30 @@ def _obstacle(pilot: LeftOutPilot, name: LeftOut, tasks: float) -> str:
     return ""
 
 
-def _half(pilot: LeftOutPilot, name: LeftOut, level: float) -> UnitsForHalf:
-    """Count the units that halve what endless tasks have."""
-    units = pilot.parts[name].units
+class UnitsForHalf(Struct, frozen=True):
+    """How many units there are, and how many would halve the narrowest half-width.
+
+    `needed` is of as many images or groups in the same classes, or of classes (superclasses) like
+    these; None where the variance is lost in the pilot's noise.
+    """
+
+    kind: LeftOut
+    units: int
+    needed: int | None
+
+
+def to_halve(pilot: LeftOutPilot, kind: LeftOut, level: float = 0.95) -> UnitsForHalf:
+    """Count the units that halve what endless tasks have, as if runs did not differ."""
+    units, kinds = pilot.parts[kind].units, [*pilot.parts]
+    first = kinds[: kinds.index(kind) + 1]
 
     def width(number: int) -> float:
-        times = {"images" if name == "images" else "classes": number / units}
-        laws = _laws(pilot, inf, **times)
-        widths = 0.0
-        for kind, law in laws.items():
-            widths = max(widths, law.halfwidth(level))
-            if kind == name:
-                break
-        return widths
+        laws = _laws(pilot, inf, **{"images" if kind == "images" else "classes": number / units})
+        return max(float(laws[each].halfwidth(level)) for each in first)
 
     whole = width(units)
     if whole == 0.0:
-        return UnitsForHalf(name, units, None)
-    return UnitsForHalf(name, units, _least(lambda number: width(number) <= whole / 2.0, units))
-
-
-def _least(enough: Callable[[int], bool], low: int) -> int:
-    """Return the smallest number above `low`, which is not enough, that is."""
-    high = 2 * low
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+        return UnitsForHalf(kind, units, None)
+    numbers = range(units << 20)  # four times as many units are about what it takes
+    needed = bisect_left(numbers, True, units, key=lambda number: width(number) <= whole / 2.0)
+    return UnitsForHalf(kind, units, needed)

@@ -92,3 +92,7 @@ class PlannedRuns(Struct, frozen=True):
             self.widen(least, level),
             tuple((n, self.widen(width, level, [n] * len(self.runs))) for n in more),
         )
+
+
+ONE_RUN = PlannedRuns((), (), ())
+"""One training run each."""

@@ -17,18 +17,18 @@ Training runs widen them: :mod:`analysis_sql.planning.planned_runs`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import nan, sqrt
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.intervals.arrays import Ints
+from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.power import detectable_difference_of
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.planned_runs import PlannedRuns
@@ -77,8 +77,7 @@ def designs(
 
 def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
     """Draw the classes of at most `most` tasks of a set, int64 (T, K), from their uses (C,)."""
-    draw = _open if suite == "open" else _balanced
-    return draw(uses, way, stream, most)
+    return (_open if suite == "open" else _balanced)(uses, way, stream, most)
 
 
 def most_tasks(uses: Ints, way: int) -> int:
@@ -175,16 +174,13 @@ class Planned(Struct, frozen=True):
             width, least = getattr(self, kind), getattr(self, f"detectable_{kind}")
             if width is None:
                 continue
-            widened[f"{kind}_of_tasks"] = width
-            widened[kind] = runs.widen(width, level)
-            if least is None:
-                continue
-            of_width = width / least  # of a difference to be detected
-            ends = [least, *(getattr(self, f"range_{kind}") or ())]
-            wider = [runs.widen(of_width * end, level) / of_width for end in ends]
-            widened[f"detectable_{kind}"] = wider[0]
-            if len(wider) > 1:
-                widened[f"range_{kind}"] = tuple(wider[1:])
+            widened |= {f"{kind}_of_tasks": width, kind: runs.widen(width, level)}
+            if least is not None:
+                of_width = width / least  # of a difference to be detected
+                ends = (least, *(getattr(self, f"range_{kind}") or ()))
+                wider = [runs.widen(of_width * end, level) / of_width for end in ends]
+                widened[f"detectable_{kind}"] = wider[0]
+                widened[f"range_{kind}"] = tuple(wider[1:]) or None
         return replace(self, **widened)
 
     @property
@@ -243,18 +239,20 @@ def _planned(
         _of_design(components, design, query, level, power, seed)
         for seed, design in enumerate(drawn)
     ]
-    means = np.array(values).mean(axis=0).tolist()  # NaN where one is
-    width, aware, smallest, smallest_aware = (_points(mean) for mean in means)
-    share = range_open = range_aware = None
+    means = np.mean(values, axis=0).tolist()  # NaN where one is
+    width, aware, smallest, smallest_aware = map(_points, means)
+
+    def around(point: float | None, differences: Callable[..., Floats]) -> Range | None:
+        """Return what the pilot leaves, in percentage points, widened to hold `point`."""
+        if likely is None or point is None:
+            return None
+        low, high = likely.range(differences(likely, drawn, query, level, power), level)
+        return min(100.0 * low, point), max(100.0 * high, point)
+
+    share = None
     if likely is not None:
-        shares = np.mean([likely.class_share(design, query) for design in drawn], axis=0)
-        share = likely.range(shares, level)
-        if power is not None and smallest is not None:
-            ones = detectable_open(likely, drawn, query, level, power)
-            range_open = _around(smallest, likely.range(ones, level))
-        if power is not None and smallest_aware is not None:
-            ones = detectable_class_aware(likely, drawn, query, level, power)
-            range_aware = _around(smallest_aware, likely.range(ones, level))
+        shares = [likely.class_share(design, query) for design in drawn]
+        share = likely.range(np.asarray(np.mean(shares, axis=0)), level)
     return Planned(
         query=query,
         tasks=tuple(design.tasks for design in drawn),
@@ -263,18 +261,12 @@ def _planned(
         class_aware=aware,
         detectable_open=smallest,
         detectable_class_aware=smallest_aware,
-        budget=_mean_shares([components.budget(design, query) for design in drawn]),
-        open_budget=_mean_shares([components.open_budget(design, query) for design in drawn]),
+        budget=_mean_shares(components.budget(design, query) for design in drawn),
+        open_budget=_mean_shares(components.open_budget(design, query) for design in drawn),
         class_share=share,
-        range_open=range_open,
-        range_class_aware=range_aware,
+        range_open=around(smallest, detectable_open),
+        range_class_aware=around(smallest_aware, detectable_class_aware),
     )
-
-
-def _around(point: float, between: Range) -> Range:
-    """Return a range in percentage points, widened to hold `point`."""
-    low, high = (100.0 * end for end in between)
-    return min(low, point), max(high, point)
 
 
 def _of_design(
@@ -308,6 +300,6 @@ def _points(fraction: float) -> float | None:
     return 100.0 * fraction if fraction > 0 else None
 
 
-def _mean_shares(shares: list[Shares]) -> Shares:
-    values = np.array([(s.classes, s.images, s.queries) for s in shares]).mean(axis=0)
+def _mean_shares(shares: Iterable[Shares]) -> Shares:
+    values = np.mean([astuple(each) for each in shares], axis=0)
     return Shares(*values.tolist())

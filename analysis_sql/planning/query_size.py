@@ -31,7 +31,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from scipy.special import stdtrit
 
-from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
+from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.errors import SpecError
 
@@ -84,15 +84,11 @@ class Estimate(Struct, frozen=True):
         """Return the two-sided Student quantile at a confidence level."""
         return float(-stdtrit(self.freedom, (1.0 - check_level(level)) / 2.0))
 
-    def alpha_interval(self, level: float) -> tuple[float, float]:
-        """Return the confidence interval of α; its lower end may be negative."""
-        reach = self.quantile(level) * float(np.sqrt(self.covariance[0][0]))
-        return self.alpha - reach, self.alpha + reach
-
-    def w_interval(self, level: float) -> tuple[float, float]:
-        """Return the confidence interval of w."""
-        reach = self.quantile(level) * float(np.sqrt(self.covariance[1][1]))
-        return self.w - reach, self.w + reach
+    def intervals(self, level: float) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the confidence intervals of α, whose lower end may be negative, and of w."""
+        quantile, errors = self.quantile(level), np.sqrt(np.diag(self.covariance)).tolist()
+        alpha, w = quantile * errors[0], quantile * errors[1]
+        return (self.alpha - alpha, self.alpha + alpha), (self.w - w, self.w + w)
 
 
 class SetEstimate(Estimate, frozen=True):
@@ -111,8 +107,7 @@ class SetEstimate(Estimate, frozen=True):
 
 def estimate_set(correct: AnyInts, query: int) -> SetEstimate:
     """Estimate α and w from correct queries (T, K), with their jackknife covariance."""
-    x = _counts(correct, query, query)
-    return _estimate(x, x, query, 1)
+    return estimate_difference(correct, correct, query)
 
 
 def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int = 1) -> SetEstimate:
@@ -121,19 +116,29 @@ def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int =
     `sums` and `squares` (T, K) are Σd and Σd² of each class, where d is 1 if only the first method
     is right, -1 if only the second is, else 0; of several runs d is the mean times `unit`.
     """
-    d, e = np.asarray(sums), _counts(squares, query, query * unit**2)
-    fits = d.shape == e.shape and d.dtype.kind in "iu"
+    d, e, most = np.asarray(sums), np.asarray(squares), query * unit**2
+    if query < 2:
+        raise SpecError(
+            "one query per class does not separate the variance between tasks from that within",
+            expected="at least 2 queries per class",
+        )
+    if e.ndim != 2 or e.dtype.kind not in "iu" or not ((e >= 0) & (e <= most)).all():
+        raise SpecError(
+            f"an array {e.shape} of {e.dtype} does not hold the correct queries of classes",
+            expected=f"integers 0..{most}, a row for each task and a column for each class",
+        )
+    if len(e) < MIN_TASKS:
+        raise SpecError(
+            f"{len(e)} tasks are too few to estimate a variance and its error",
+            expected=f"at least {MIN_TASKS}",
+        )
+    e, fits = e.astype(np.int64), d.shape == e.shape and d.dtype.kind in "iu"
     if not fits or (np.abs(d) > e).any() or ((e - d) % 2).any():
         raise SpecError(
             f"an array {d.shape} of {d.dtype} does not hold the differences of two methods",
             expected="integers between -Σd² and Σd², both odd or both even",
         )
-    return _estimate(d.astype(np.int64), e, query, unit)
-
-
-def _estimate(d: Ints, e: Ints, query: int, unit: int) -> SetEstimate:
-    """Return estimates from Σd and Σd² of each class of each task (T, K)."""
-    tasks, way = d.shape
+    d, (tasks, way) = d.astype(np.int64), d.shape
     n_query, pairs = way * query * unit, (way * unit) ** 2 * query * (query - 1)
     total = d.sum(axis=1)
     unequal = (query * e - d * d).sum(axis=1)  # Σ (d_i - d_j)² over pairs of a class's queries
@@ -143,15 +148,12 @@ def _estimate(d: Ints, e: Ints, query: int, unit: int) -> SetEstimate:
     left = tasks - 1
     variances = _variance(left, total.sum() - total, (total * total).sum() - total * total, n_query)
     ws = (unequal.sum() - unequal) / (left * pairs)
-    alphas = variances - ws / query
-    left_out = np.stack([alphas, ws])
-    deviations = left_out - left_out.mean(axis=1, keepdims=True)
     m1 = float(e.sum() / (tasks * n_query * unit))
     return SetEstimate(
         way=way,
         alpha=float(variance - w / query),
         w=w,
-        covariance=as_covariance(left / tasks * deviations @ deviations.T),
+        covariance=_jackknife(np.stack([variances - ws / query, ws])),
         freedom=float(left),
         query=query,
         tasks=tasks,
@@ -166,31 +168,12 @@ def _variance(tasks: int, total: Any, squares: Any, n_query: int) -> Any:
     return (tasks * squares - total * total) / (tasks * (tasks - 1) * n_query**2)
 
 
-def as_covariance(matrix: Floats) -> Covariance:
-    """Return a 2 by 2 array as plain numbers."""
-    (a, b), (c, d) = matrix.tolist()
+def _jackknife(without: Floats) -> Covariance:
+    """Return (G-1)/G · Σ (θ_g - mean) (θ_g - mean)' of estimates (2, G), each without one of G."""
+    number = without.shape[1]
+    deviations = without - without.mean(axis=1, keepdims=True)
+    (a, b), (c, d) = ((number - 1) / number * deviations @ deviations.T).tolist()
     return (a, b), (c, d)
-
-
-def _counts(correct: AnyInts, query: int, most: int) -> Ints:
-    """Return counts as int64 (T, K), if anything can be estimated from them."""
-    x = np.asarray(correct)
-    if query < 2:
-        raise SpecError(
-            "one query per class does not separate the variance between tasks from that within",
-            expected="at least 2 queries per class",
-        )
-    if x.ndim != 2 or x.dtype.kind not in "iu" or not ((x >= 0) & (x <= most)).all():
-        raise SpecError(
-            f"an array {x.shape} of {x.dtype} does not hold the correct queries of classes",
-            expected=f"integers 0..{most}, a row for each task and a column for each class",
-        )
-    if len(x) < MIN_TASKS:
-        raise SpecError(
-            f"{len(x)} tasks are too few to estimate a variance and its error",
-            expected=f"at least {MIN_TASKS}",
-        )
-    return x.astype(np.int64)
 
 
 class PooledEstimate(Estimate, frozen=True):
@@ -219,8 +202,6 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
             "no variance can be estimated",
             expected=f"for every seed a task set with at least 2 queries and {MIN_TASKS} tasks",
         )
-    if len({estimate.way for estimate in sets}) > 1:
-        raise SpecError("the task sets have different numbers of classes")
     means = np.array([_weighted(seed, shot) for seed in seeds])  # alpha, w, V, V, V, T-1
     alpha, w, *moments, freedom = means.mean(axis=0).tolist()
     errors = None
@@ -240,17 +221,9 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
 
 
 def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -> PooledEstimate:
-    """Give an estimate the covariance of a delete-a-group jackknife over images.
-
-    V = (G-1)/G · Σ (θ_g - mean) (θ_g - mean)' of estimates θ_g without part g of G >= 3.
-    """
-    number = len(without)
-    if number < 3:
-        raise SpecError(f"{number} parts of the images are too few", expected="at least 3")
-    values = np.array([(part.alpha, part.w) for part in without]).T
-    deviations = values - values.mean(axis=1, keepdims=True)
-    covariance = as_covariance((number - 1) / number * deviations @ deviations.T)
-    return replace(whole, covariance=covariance, freedom=float(number - 1), parts=number)
+    """Give an estimate the covariance of a jackknife over images, without each part of G >= 3."""
+    found, parts = _jackknife(np.array([(part.alpha, part.w) for part in without]).T), len(without)
+    return replace(whole, covariance=found, freedom=float(parts - 1), parts=parts)
 
 
 def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
@@ -317,12 +290,9 @@ class QueryChoice(Struct, frozen=True):
     costs: tuple[Cost, ...]
     """Of every Q tried."""
 
-    def cost_of(self, query: int) -> Cost:
-        """Return the cost of one of the Q tried."""
-        for cost in self.costs:
-            if cost.query == query:
-                return cost
-        raise SpecError(f"Q = {query} was not tried", expected=f"one of {self.tried}")
+    def cost_of(self, query: int) -> Cost | None:
+        """Return the cost of a number of queries; None if it was not tried."""
+        return next((cost for cost in self.costs if cost.query == query), None)
 
 
 def ratio_interval(estimate: Estimate, level: float) -> Range:
@@ -364,8 +334,8 @@ def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) ->
 
 def best_query(ratio: float, factors: Factors) -> int:
     """Return Q* for a given w/α, which may be infinite; the smaller one of equals."""
-    widths = _widths(ratio, factors)
-    return min(widths, key=lambda query: (widths[query], query))
+    costs = _costs(ratio, factors)
+    return min(costs, key=costs.__getitem__)
 
 
 def choose(
@@ -380,7 +350,8 @@ def choose(
     ratio = ratio_interval(estimate, level)
     ends = (ratio.value, ratio.low, ratio.high)
     root = Range(*(None if end is None else sqrt(shot * end) for end in ends))
-    return _choice([ratio], ratio, root, tasks, level, more)
+    found = choose_for_comparisons([estimate], tasks, level, more=more)
+    return replace(found, ratio=ratio, root=root)
 
 
 def choose_for_comparisons(
@@ -395,53 +366,34 @@ def choose_for_comparisons(
     `estimates` are of the differences of pairs. Pairs that never differ are left out, and where α^
     is not positive, α is 0.
     """
-    ratios = [ratio_interval(one, level) for one in estimates if one.w > 0 or one.alpha > 0]
     nothing = Range(None, None, None)
-    return _choice(ratios or [nothing], nothing, nothing, tasks, level, more)
+    known = [ratio_interval(one, level) for one in estimates if one.w > 0 or one.alpha > 0]
+    ratios, factors = known or [nothing], width_factors(tasks, level)
 
-
-def _choice(
-    ratios: Sequence[Range],
-    ratio: Range,
-    root: Range,
-    tasks: Mapping[int, Sequence[float] | float],
-    level: float,
-    more: bool,
-) -> QueryChoice:
-    """Choose by the mean over ratios of the cost of each Q."""
-    factors = width_factors(tasks, level)
-
-    def mean_costs(rhos: Sequence[float | None], unknown: float) -> dict[int, float]:
-        """Compute the mean costs by Q; empty where no ratio is known."""
-        if all(rho is None for rho in rhos):
+    def mean_costs(end: str, unknown: float) -> dict[int, float]:
+        """Compute the mean costs by Q at an end of the ratios; empty where all lack it."""
+        ends = [getattr(ratio, end) for ratio in ratios]
+        if all(rho is None for rho in ends):
             return {}
-        each = [_costs(unknown if rho is None else rho, factors) for rho in rhos]
+        each = [_costs(unknown if rho is None else rho, factors) for rho in ends]
         return {query: float(np.mean([costs[query] for costs in each])) for query in factors}
 
-    def least(costs: Mapping[int, float]) -> int | None:
-        return min(costs, key=lambda query: (costs[query], query), default=None)
-
-    value = mean_costs([one.value for one in ratios], inf)
-    low = mean_costs([one.low for one in ratios], 0.0)
-    high = mean_costs([one.high for one in ratios], inf)
-    best, first, last = map(least, (value, low, high))
+    value, low, high = mean_costs("value", inf), mean_costs("low", 0.0), mean_costs("high", inf)
+    best, first, last = (min(by, key=by.__getitem__, default=None) for by in (value, low, high))
     ends = [low, high or _costs(inf, factors)] if low else []
     costs = []
     for query in factors:
         at_ends = [end[query] for end in ends]
         inside = bool(low) and (first or 0) <= query and (last is None or query <= last)
-        least_cost = min(value.values(), default=0.0) if inside else min(at_ends, default=None)
-        costs.append(Cost(query, value.get(query), least_cost, max(at_ends, default=None)))
-    return QueryChoice(level, best, first, last, tuple(factors), more, ratio, root, tuple(costs))
-
-
-def _widths(ratio: float, factors: Factors) -> dict[int, float]:
-    """Return the half-widths by Q, up to a factor that they share."""
-    alpha, w = (0.0, 1.0) if isinf(ratio) else (1.0, ratio)
-    return {query: factor * sqrt(alpha + w / query) for query, factor in factors.items()}
+        least = min(value.values(), default=0.0) if inside else min(at_ends, default=None)
+        costs.append(Cost(query, value.get(query), least, max(at_ends, default=None)))
+    tried = tuple(factors)
+    return QueryChoice(level, best, first, last, tried, more, nothing, nothing, tuple(costs))
 
 
 def _costs(ratio: float, factors: Factors) -> dict[int, float]:
-    widths = _widths(ratio, factors)
+    """Return by how much wider half-widths are than the least, by ascending Q."""
+    alpha, w = (0.0, 1.0) if isinf(ratio) else (1.0, ratio)
+    widths = {query: factor * sqrt(alpha + w / query) for query, factor in factors.items()}
     least = min(widths.values())
     return {query: width / least - 1.0 for query, width in widths.items()}

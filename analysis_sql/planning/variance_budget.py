@@ -34,8 +34,8 @@ from scipy.special import chdtri, gammaincinv, ndtr, ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import mixture, mixtures_of, relative_halfwidths
-from analysis_sql.class_aware.likelihood import Grid, grid, variance_components
 from analysis_sql.class_aware.likelihood import Shares as Scatter
+from analysis_sql.class_aware.likelihood import grid, variance_components
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.power import detectable_difference_of, smallest_with_power
 from analysis_sql.intervals.random_stream import Stream
@@ -84,16 +84,13 @@ class Components(Struct, frozen=True):
     def _shares(self, classes: float, tasks: int, query: int) -> Shares:
         parts = np.array([classes, self.images / tasks, self.queries / query / tasks])
         total = float(parts.sum())
-        shares = (parts / total if total > 0 else np.full(3, np.nan)).tolist()
-        return Shares(*shares)
+        return Shares(*(parts / total if total > 0 else np.full(3, nan)).tolist())
 
 
 def between_classes(design: ClassDesign) -> float:
     """Return R: how many times σ_b² the classes add to the variance between a set's tasks."""
-    if design.tasks < 2:
-        return float("nan")
     own = design.tasks * (design.way - design.concentration)
-    return own / (design.tasks - 1)
+    return own / (design.tasks - 1) if design.tasks > 1 else nan
 
 
 def components_of(
@@ -215,13 +212,15 @@ class LikelyComponents(Struct, frozen=True, eq=False):
         if design.obstacle is not None or not norm2[0]:
             return None
         scatter = Scatter.of(design, design.coordinates(values), norm2)
-        weights = _with_none(mixture(scatter)[0][0], grid(design))
+        on, weights = grid(design), mixture(scatter)[0][0].copy()
+        weights[0] *= 1.0 + on.prior[on.shares < 1.0].sum() / on.prior[0]  # no class effect at all
+        weights = weights / weights.sum()
         kept = np.flatnonzero(weights > _NEGLIGIBLE)
         n_query = design.way * estimate.query * unit
         q = scatter.scales()[0][kept] * norm2[0] / n_query**2
         middles = (np.arange(_POINTS) + 0.5) / _POINTS
         within = q[:, None] / chdtri(design.tasks - 1, middles)
-        classes = grid(design).ratios[kept, None] * within
+        classes = on.ratios[kept, None] * within
         weight = np.repeat(weights[kept] / weights[kept].sum() / _POINTS, _POINTS)
         return cls(weight, classes.reshape(-1), within.reshape(-1), estimate.w, estimate.query)
 
@@ -234,10 +233,13 @@ class LikelyComponents(Struct, frozen=True, eq=False):
         """Return E[s²] (N,), the expected sample variance between the tasks of a set."""
         return self.classes * between_classes(design) + self.within_at(query)
 
+    def variance_of_mean(self, design: ClassDesign, query: int) -> Floats:
+        """Return Var(mean) over new classes (N,)."""
+        return self.classes * design.concentration + self.within_at(query) / design.tasks
+
     def class_share(self, design: ClassDesign, query: int) -> Floats:
         """Return the share (N,) of the classes in Var(mean) over new classes."""
-        classes = self.classes * design.concentration
-        return np.asarray(classes / (classes + self.within_at(query) / design.tasks))
+        return self.classes * design.concentration / self.variance_of_mean(design, query)
 
     def range(self, values: Floats, level: float) -> Range:
         """Return the ends between which values (N,) lie with probability `level`."""
@@ -249,42 +251,26 @@ class LikelyComponents(Struct, frozen=True, eq=False):
         return low, high
 
 
-def _with_none(weights: Floats, on: Grid) -> Floats:
-    """Return weights (G,) of the grid; no class effect, the first, gets that of x below 1 more."""
-    shifted = weights.copy()
-    shifted[0] *= 1.0 + on.prior[on.shares < 1.0].sum() / on.prior[0]
-    return np.asarray(shifted / shifted.sum())
-
-
 def detectable_open(
-    likely: LikelyComponents,
-    designs: Sequence[ClassDesign],
-    query: int,
-    level: float,
-    power: float,
+    likely: LikelyComponents, designs: Sequence[ClassDesign], query: int, level: float, power: float
 ) -> Floats:
     """Compute the differences (N,), for new images, as fractions; the mean over some designs."""
-    variances = [likely.between_tasks(design, query) for design in designs]
     differences = [
-        detectable_difference_of(design.tasks, variance, level, power)
-        for design, variance in zip(designs, variances, strict=True)
+        detectable_difference_of(design.tasks, likely.between_tasks(design, query), level, power)
+        for design in designs
     ]
     return np.asarray(np.mean(differences, axis=0))
 
 
 def detectable_class_aware(
-    likely: LikelyComponents,
-    designs: Sequence[ClassDesign],
-    query: int,
-    level: float,
-    power: float,
+    likely: LikelyComponents, designs: Sequence[ClassDesign], query: int, level: float, power: float
 ) -> Floats:
     """Compute the differences (N,), for new classes, as fractions; the factor is the first's."""
-    first, within = designs[0], likely.within_at(query)
+    first = designs[0]
     if first.disjoint:
         return detectable_open(likely, designs, query, level, power)
-    shares = likely.classes * first.typical / within
+    shares = likely.classes * first.typical / likely.within_at(query)
     strength = np.log(np.maximum(shares, np.exp(NODES[0])))
     factor = np.interp(strength, NODES, detectable_in_deviations(first, level, power))
-    deviations = [np.sqrt(likely.classes * d.concentration + within / d.tasks) for d in designs]
+    deviations = [np.sqrt(likely.variance_of_mean(design, query)) for design in designs]
     return np.asarray(factor * np.mean(deviations, axis=0))

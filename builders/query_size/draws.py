@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 
 from benchmark_spec.errors import SamplingError, UnknownNameError
@@ -41,10 +41,8 @@ class Draws:
     def of(cls, release: Release, dataset: str, suite: str, way: int, shot: int) -> Draws:
         """Take the classes of a data set of a release, and groups where the suite needs them."""
         sizes = tuple(release.classes(dataset).column("n_images").to_pylist())
-        draws = cls(dataset, suite, way, shot, sizes)
-        if suite == "grouped":
-            return replace(draws, groups=groups_of(release.images(dataset)))
-        return draws
+        groups = groups_of(release.images(dataset)) if suite == "grouped" else None
+        return cls(dataset, suite, way, shot, sizes, groups)
 
     def name(self, query: int) -> TaskSetName:
         """Name the task set of one Q."""

@@ -15,7 +15,6 @@ from analysis_sql.planning.query_size import (
     Covariance,
     Estimate,
     best_query,
-    choose,
     choose_for_comparisons,
     width_factors,
 )
@@ -81,7 +80,6 @@ class QueryEvidence:
 
         The rule is ``comparisons`` where the sweep compared methods, else ``accuracy``.
         """
-        estimate = sweep.estimate
         swept = tuple(row.query for row in sweep.rows if row.accuracy is not None)
         same = not release and sweep.dataset == draws.dataset
         evidence = cls(
@@ -97,16 +95,10 @@ class QueryEvidence:
             release=release,
             method=sweep.method,
             swept=swept,
-            alpha=estimate.alpha,
-            w=estimate.w,
-            covariance=estimate.covariance,
-            freedom=estimate.freedom,
+            **_fitted(sweep.estimate),
             rows=tuple(asdict(row) for row in sweep.rows if row.query in swept),
             rule="comparisons" if sweep.pairs else "accuracy",
-            pairs=tuple(
-                PairEvidence(pair, one.alpha, one.w, one.covariance, one.freedom)
-                for pair, one in sweep.pairs.items()
-            ),
+            pairs=tuple(PairEvidence(pair, **_fitted(one)) for pair, one in sweep.pairs.items()),
         )
         query, low, high = evidence._choose(draws)
         return replace(evidence, query=query, low=low, high=high)
@@ -143,16 +135,16 @@ class QueryEvidence:
     def _choose(self, draws: Draws) -> tuple[int, int | None, int | None]:
         """Choose from the estimates and the class sizes: Q and the ends of its interval."""
         tasks, more = tasks_of_each_query(draws, max(self.swept), self.seeds)
-        if self.rule == "comparisons":
-            estimates = [
-                Estimate(draws.way, one.alpha, one.w, one.covariance, one.freedom)
-                for one in self.pairs
-            ]
-            choice = choose_for_comparisons(estimates, tasks, self.level, more=more)
-        else:
-            estimate = Estimate(draws.way, self.alpha, self.w, self.covariance, self.freedom)
-            choice = choose(estimate, draws.shot, tasks, self.level, more=more)
+        estimates = [
+            Estimate(draws.way, **_fitted(one))
+            for one in (self.pairs if self.rule == "comparisons" else [self])
+        ]
+        choice = choose_for_comparisons(estimates, tasks, self.level, more=more)
         best = choice.best
         if best is None:  # no estimate of α is positive: that of α = 0
             best = best_query(float("inf"), width_factors(tasks, choice.level))
         return best, choice.low, choice.high
+
+
+def _fitted(of: Estimate | PairEvidence | QueryEvidence) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in ("alpha", "w", "covariance", "freedom")}

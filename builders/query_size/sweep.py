@@ -22,7 +22,6 @@ from analysis_sql.planning.query_size import (
     choose,
     choose_for_comparisons,
     estimate_difference,
-    estimate_set,
     jackknife_images,
     pool,
     width_factors,
@@ -32,6 +31,13 @@ from builders.baselines.heads import Predictor, head_of
 from builders.query_size.draws import Draws, tasks_of_each_query
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSet
+
+Heads = tuple[str, ...]
+"""One head, for its accuracy, or two, for their difference."""
+
+Sums = dict[Heads, tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""Σd and Σd² of each class of each task, int64 (T, K) each: d of a query is 1 if the head is right,
+less 1 if the second is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,34 +75,35 @@ class QuerySets:
         features = release.features(dataset, backbone)
         return cls(draws, head, features, f"{backbone}/{head}", f"release {release}", compared)
 
-    def counts(self, task_set: TaskSet) -> NDArray[np.int64]:
-        """Count the correct queries of each class of each task, int64 (T, K)."""
-        return self._by_class(self._right(task_set, self.head), task_set)
-
-    def differences(self, task_set: TaskSet) -> Differences:
-        """Compute Σd and Σd² of each class of each task, int64 (T, K) each, by pair of heads.
-
-        d of a query is 1 if only the first head is right, -1 if only the second is, else 0.
-        """
-        right = {head: self._right(task_set, head).astype(np.int64) for head in self.compared}
-        found = {}
-        for one, other in combinations(self.compared, 2):
-            d = right[one] - right[other]
-            found[one, other] = (self._by_class(d, task_set), self._by_class(d * d, task_set))
+    def sums(self, task_set: TaskSet) -> Sums:
+        """Run the heads; give the sums of the method's head, and of all pairs that are compared."""
+        right = {}
+        for head in dict.fromkeys((self.head, *self.compared)):
+            if head not in self._predictors:
+                self._predictors[head] = Predictor(head, self.features)
+            predicted = self._predictors[head](task_set.support, task_set.query)
+            right[head] = (predicted == task_set.query_label).astype(np.int64)  # (T, M)
+        of_class = [task_set.query_label == k for k in range(self.draws.way)]
+        found: Sums = {}
+        for heads in ((self.head,), *combinations(self.compared, 2)):
+            d = right[heads[0]] - (right[heads[1]] if len(heads) > 1 else 0)
+            sums, squares = (
+                np.stack([(values * own).sum(axis=1) for own in of_class], axis=1)
+                for values in (d, d * d)
+            )
+            found[heads] = sums, squares
         return found
 
-    def _right(self, task_set: TaskSet, head: str) -> NDArray[np.bool_]:
-        """Return which queries (T, M) a head is right on."""
-        if head not in self._predictors:
-            self._predictors[head] = Predictor(head, self.features)
-        predicted = self._predictors[head](task_set.support, task_set.query)
-        right: NDArray[np.bool_] = predicted == task_set.query_label
-        return right
-
-    def _by_class(self, values: NDArray[Any], task_set: TaskSet) -> NDArray[np.int64]:
-        """Sum the queries' values (T, M) in each class of each task, int64 (T, K)."""
-        labels, ways = task_set.query_label, range(self.draws.way)
-        return np.stack([(values * (labels == k)).sum(axis=1) for k in ways], axis=1)
+    def drawn(
+        self, queries: Iterable[int], seeds: int, progress: Callable[[str], None] = lambda _: None
+    ) -> dict[int, list[Sums]]:
+        """Draw a task set of every Q and seed, and run the heads on it: by Q, of each seed."""
+        found: dict[int, list[Sums]] = {query: [] for query in queries}
+        for query, of_seeds in found.items():
+            for seed in range(seeds):
+                progress(f"Q = {query}, seed {seed + 1} of {seeds}")
+                of_seeds.append(self.sums(self.draws.draw(query, seed)))
+        return found
 
     def parts(self, number: int) -> NDArray[np.int64]:
         """Return which of `number` parts each image belongs to, int64 (N,).
@@ -124,25 +131,16 @@ class QuerySets:
         return part[unit.astype(np.int64)]
 
     def only(self, keep: NDArray[np.bool_]) -> QuerySets:
-        """Keep some images (N,) only."""
+        """Keep some images (N,) only, and compare no heads."""
         sizes, groups = self.draws.sizes, self.draws.groups
         class_of = np.repeat(np.arange(len(sizes)), sizes)
-        kept = np.bincount(class_of[keep], minlength=len(sizes)).tolist()
-        draws = replace(
-            self.draws, sizes=tuple(kept), groups=None if groups is None else groups[keep]
-        )
-        return replace(self, draws=draws, features=self.features[keep])
+        kept = tuple(np.bincount(class_of[keep], minlength=len(sizes)).tolist())
+        draws = replace(self.draws, sizes=kept, groups=None if groups is None else groups[keep])
+        return replace(self, draws=draws, features=self.features[keep], compared=())
 
 
 USUAL = (1, 5, 7)
 """The Q with a cost in every report: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
-
-Counts = dict[int, list[NDArray[np.int64]]]
-"""By Q, of each task set, the correct queries of each class of each task, (T, K)."""
-
-HeadPair = tuple[str, str]
-Differences = dict[HeadPair, tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""Σd and Σd² of each class of each task, by pair of heads."""
 
 COMPARED = ("NCC", "MatchingNet", "LR", "LinearProbe")
 """The heads compared to choose the number of queries; a new head moves no Q*."""
@@ -190,7 +188,7 @@ class QuerySweep:
     estimate: PooledEstimate
     model: VarianceModel
     choice: QueryChoice
-    pairs: dict[HeadPair, PooledEstimate]
+    pairs: dict[tuple[str, str], PooledEstimate]
     comparisons: QueryChoice | None
 
 
@@ -216,40 +214,29 @@ def sweep(
             f"no sweep of {len(grid)} numbers of queries with {seeds} seeds and {parts} parts",
             expected="at least one of each, and 0 parts or at least 3",
         )
-    sets.draws.draw(grid[-1], 0)  # refuse before any work is done
-    part = sets.parts(parts) if parts else None
-    counts: Counts = {query: [] for query in grid}
-    differences: dict[int, list[Differences]] = {query: [] for query in grid}
-    for query in grid:
-        for seed in range(seeds):
-            progress(f"Q = {query}, seed {seed + 1} of {seeds}")
-            task_set = sets.draws.draw(query, seed)
-            counts[query].append(sets.counts(task_set))
-            differences[query].append(sets.differences(task_set))
-    estimate = _pooled(counts, sets.draws.shot)
-    if part is not None:
-        without = []
-        for i in range(parts):
-            progress(f"without part {i + 1} of {parts} of the images")
-            some = sets.only(part != i)
-            left = {
-                query: [some.counts(some.draws.draw(query, seed)) for seed in range(seeds)]
-                for query in grid
-                if query >= 2 and some.draws.tasks(query, 0)
-            }
-            without.append(_pooled(left, some.draws.shot))
-        estimate = jackknife_images(estimate, without)
-    draws = sets.draws
+    draws, own = sets.draws, (sets.head,)
+    draws.draw(grid[-1], 0)  # refuse before any work is done
+    part = sets.parts(parts) if parts else np.zeros(0, np.int64)
+    drawn = sets.drawn(grid, seeds, progress)
+    estimate, without = _pooled(drawn, own, draws.shot), []
+    for i in range(parts):
+        progress(f"without part {i + 1} of {parts} of the images")
+        some = sets.only(part != i)
+        left = [query for query in grid if query >= 2 and some.draws.tasks(query, 0)]
+        without.append(_pooled(some.drawn(left, seeds), own, draws.shot))
+    estimate = jackknife_images(estimate, without) if parts else estimate
     model = estimate.model(draws.shot)
-    pairs = _pairs(differences, sets)
+    of_pairs = {pair: _pooled(drawn, pair, draws.shot) for pair in combinations(sets.compared, 2)}
+    pairs = {pair: found for pair, found in of_pairs.items() if found.w > 0 or found.alpha > 0}
     tasks, more = tasks_of_each_query(draws, grid[-1], seeds)
-    displayed = sorted({*counts, *(query for query in USUAL if query in tasks)})
+    displayed = sorted({*grid, *(query for query in USUAL if query in tasks)})
     expected = {
         query: 100.0 * factor * sqrt(model.task_variance(query))
         for query, factor in width_factors(tasks, level).items()
         if model.task_variance(query) >= 0
     }
-    observed = {q: _observed(counts[q], differences[q], pairs, q, level) for q in grid}
+    observed = {query: _observed(drawn[query], own, pairs, query, level) for query in grid}
+    comparisons = choose_for_comparisons(pairs.values(), tasks, level, more=more)
     return QuerySweep(
         origin=sets.origin,
         dataset=draws.dataset,
@@ -267,69 +254,43 @@ def sweep(
         model=model,
         choice=choose(estimate, draws.shot, tasks, level, more=more),
         pairs=pairs,
-        comparisons=choose_for_comparisons(pairs.values(), tasks, level, more=more)
-        if pairs
-        else None,
+        comparisons=comparisons if pairs else None,
     )
 
 
-def _pairs(
-    differences: dict[int, list[Differences]], sets: QuerySets
-) -> dict[HeadPair, PooledEstimate]:
-    """Estimate the variances of the differences of all pairs of heads that ever differ."""
-    found = {}
-    for pair in combinations(sets.compared, 2):
-        seeds = [
-            [
-                estimate_difference(of_seed[pair][0], of_seed[pair][1], query)
-                for query, of_seed in zip(differences, by_query, strict=True)
-                if query >= 2 and len(of_seed[pair][0]) >= MIN_TASKS
-            ]
-            for by_query in zip(*differences.values(), strict=True)
-        ]
-        estimate = pool(seeds, sets.draws.shot)
-        if estimate.w > 0 or estimate.alpha > 0:
-            found[pair] = estimate
-    return found
-
-
-def _pooled(counts: Counts, shot: int) -> PooledEstimate:
+def _pooled(drawn: dict[int, list[Sums]], heads: Heads, shot: int) -> PooledEstimate:
     """Estimate the variances of each seed, from those Q at which they exist, and pool them."""
     seeds = []
-    for seed, of_seed in enumerate(zip(*counts.values(), strict=True)):
-        by_query = list(zip(counts, of_seed, strict=True))
-        enough = [(x, query) for query, x in by_query if query >= 2 and len(x) >= MIN_TASKS]
+    for seed, of_seed in enumerate(zip(*drawn.values(), strict=True)):
+        by_query = [(query, *sums[heads]) for query, sums in zip(drawn, of_seed, strict=True)]
+        enough = [(d, e, query) for query, d, e in by_query if query >= 2 and len(d) >= MIN_TASKS]
         if not enough:
-            have = ", ".join(f"{len(x)} at Q = {query}" for query, x in by_query)
+            have = ", ".join(f"{len(d)} at Q = {query}" for query, d, _ in by_query)
             raise SamplingError(
                 f"no variance can be estimated from these task sets: tasks are {have} "
                 f"(seed {seed})",
                 expected=f"some Q of at least 2 with at least {MIN_TASKS} tasks",
                 fix="sweep other numbers of queries, or ask for fewer ways or shots",
             )
-        seeds.append([estimate_set(x, query) for x, query in enough])
+        seeds.append([estimate_difference(d, e, query) for d, e, query in enough])
     return pool(seeds, shot)
 
 
 def _observed(
-    counts: list[NDArray[np.int64]],
-    differences: list[Differences],
-    pairs: Iterable[HeadPair],
-    query: int,
-    level: float,
+    seeds: list[Sums], own: Heads, pairs: Iterable[Heads], query: int, level: float
 ) -> dict[str, float | None]:
     """Summarise what was observed on the task sets of one Q."""
 
-    def width(correct: NDArray[np.int64]) -> float:
-        queries = correct.shape[1] * query
-        return float(halfwidths(Moments.of(correct.sum(axis=1), queries), "open", level))
+    def width(d: NDArray[np.int64]) -> float:
+        return float(halfwidths(Moments.of(d.sum(axis=1), d.shape[1] * query), "open", level))
 
+    counts = [sums[own][0] for sums in seeds]
     accuracy = float(np.mean([100.0 * x.mean() / query for x in counts]))
     seen: dict[str, float | None] = {"accuracy": accuracy}
     if min(map(len, counts)) >= 2:
         seen["observed"], seen["observed_error"] = _mean([width(x) for x in counts])
         if pairs:
-            means = [np.mean([width(of[pair][0]) for pair in pairs]) for of in differences]
+            means = [np.mean([width(sums[pair][0]) for pair in pairs]) for sums in seeds]
             seen["difference"], seen["difference_error"] = _mean(means)
     return seen
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from functools import partial
 from operator import attrgetter
 
-from msgspec import structs
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.text import Text
 
@@ -21,36 +20,29 @@ from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 
 def print_sweep(sweep: QuerySweep, console: Console) -> None:
     """Print what was swept, the table, the conclusion, and what it rests on."""
-    choice = sweep.choice
     title = (
         f"{sweep.dataset}, {sweep.method}, {sweep.way}-way {sweep.shot}-shot, suite "
         f"{sweep.suite}, {many(sweep.seeds, 'seed')}, {100 * sweep.level:.8g} % open intervals "
         f"[{sweep.origin}]"
     )
 
-    def of_tried(
-        row: SweepRow, text: Callable[[Cost], str], by: QueryChoice = choice
-    ) -> str | None:
-        return text(by.cost_of(row.query)) if row.query in by.tried else None
-
-    columns: tuple[Column, ...] = (
+    columns = [
         right("Q", lambda row: row.query),
         right("tasks", lambda row: f"{row.tasks:.1f}"),
-        right("accuracy", lambda row: _two_digits(row.accuracy)),
+        right("accuracy", lambda row: _observed(row.accuracy)),
         right("open ± observed", lambda row: _observed(row.observed, row.observed_error)),
-        right("± model", lambda row: _two_digits(row.model)),
-        right("cost", lambda row: of_tried(row, lambda cost: _percent(cost.cost))),
-        right("from – to", lambda row: of_tried(row, _from_to)),
-    )
+        right("± model", lambda row: _observed(row.model)),
+        right("cost", partial(_cost, sweep.choice, lambda cost: _percent(cost.cost))),
+        right("from – to", partial(_cost, sweep.choice, _from_to)),
+    ]
     if by := sweep.comparisons:
-        columns = (
-            *columns,
+        columns += [
             right("differences ±", lambda row: _observed(row.difference, row.difference_error)),
-            right("their cost", lambda row: of_tried(row, lambda c: _percent(c.cost), by)),
-            right("from – to", lambda row: of_tried(row, _from_to, by)),
-        )
+            right("their cost", partial(_cost, by, lambda cost: _percent(cost.cost))),
+            right("from – to", partial(_cost, by, _from_to)),
+        ]
     console.print(Text(title, style="bold"), soft_wrap=True)
-    print_table(Table("", columns, sweep.rows), console)
+    print_table(Table("", tuple(columns), sweep.rows), console)
     console.print(Text(f"\n{sentence(sweep)}"), soft_wrap=True)
     if sweep.comparisons:
         console.print(Text(comparison_sentence(sweep, sweep.comparisons)), soft_wrap=True)
@@ -73,9 +65,11 @@ def comparison_sentence(sweep: QuerySweep, choice: QueryChoice) -> str:
 
 def _usual(choice: QueryChoice) -> str:
     """Return the costs of the usual Q."""
-    costs = [choice.cost_of(q) for q in USUAL if q in choice.tried]
-    usual = ", ".join(f"{_percent(c.cost)} at Q = {c.query} ({_from_to(c)})" for c in costs)
-    missing = [q for q in USUAL if q not in choice.tried]
+    costs = {query: choice.cost_of(query) for query in USUAL}
+    usual = ", ".join(
+        f"{_percent(c.cost)} at Q = {q} ({_from_to(c)})" for q, c in costs.items() if c is not None
+    )
+    missing = [query for query, cost in costs.items() if cost is None]
     none = f"; no interval at Q = {listing(missing)}" if missing else ""
     return f"{usual or 'unknown'}{none}"
 
@@ -111,17 +105,24 @@ def sweep_csv(sweep: QuerySweep) -> str:
 def _cost_columns(choice: QueryChoice, name: str) -> list[Column]:
     """Make the columns of a cost and its interval."""
     parts = {name: "cost", f"{name}_low": "low", f"{name}_high": "high"}
-    return [Column(name, partial(_part_of_cost, choice, part)) for name, part in parts.items()]
+    return [Column(name, partial(_cost, choice, attrgetter(part))) for name, part in parts.items()]
+
+
+def _cost(choice: QueryChoice, value: Callable[[Cost], object], row: SweepRow) -> object:
+    """Return a value of the cost of a Q, None where it has no interval."""
+    cost = choice.cost_of(row.query)
+    return None if cost is None else value(cost)
 
 
 def sweep_json(sweep: QuerySweep) -> str:
     """Write everything; None is undetermined."""
+    alpha, w = sweep.estimate.intervals(sweep.level)
     model = {"beta": sweep.model.beta, "gamma": sweep.model.gamma}
     content = {
-        **asdict(replace(sweep, pairs={})),
-        "model": {**structs.asdict(sweep.model), **model},
-        "alpha_interval": sweep.estimate.alpha_interval(sweep.level),
-        "w_interval": sweep.estimate.w_interval(sweep.level),
+        **vars(sweep),
+        "model": asdict(sweep.model) | model,
+        "alpha_interval": alpha,
+        "w_interval": w,
         "pairs": [
             {"methods": pair, "alpha": one.alpha, "w": one.w} for pair, one in sweep.pairs.items()
         ],
@@ -132,18 +133,9 @@ def sweep_json(sweep: QuerySweep) -> str:
     return json_text(content)
 
 
-def _observed(width: float | None, error: float | None) -> str | None:
+def _observed(width: float | None, error: float | None = None) -> str | None:
     some = "" if error is None else f" ({error:.2f})"
     return None if width is None else f"{width:.2f}{some}"
-
-
-def _two_digits(value: float | None) -> str | None:
-    return None if value is None else f"{value:z.2f}"
-
-
-def _part_of_cost(choice: QueryChoice, name: str, row: SweepRow) -> float | None:
-    """Return a number of the cost of a Q, unknown where it has no interval."""
-    return getattr(choice.cost_of(row.query), name) if row.query in choice.tried else None
 
 
 def _percent(share: float | None) -> str:

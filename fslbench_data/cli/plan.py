@@ -86,7 +86,6 @@ from fslbench_data.cli.options import (
 def plan(
     pilot: str | None,
     queries: str | None,
-    suite: str | None,
     tasks: str,
     release: str | None,
     pool: dict[str, Any],
@@ -110,7 +109,6 @@ def plan(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.plan_text import plan_csv, plan_json, print_plan
-    from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.scoring.planning import plan as run
 
     numbers = None if queries is None else parse_queries(queries)
@@ -119,17 +117,13 @@ def plan(
     sources = [file] if file else []
     form = check_output(path, *sources, output_format=output_format, endings=OF_NUMBERS)
     (source,) = sources_of(sources, pool) or (None,)
-    counts = parse_queries(tasks, "tasks") if tasks else []
-    if counts and suite != "pooled" and not isinstance(source, OwnLog):
-        raise click.UsageError("--tasks is for --suite pooled: others have as many as there are")
     with steps("planning") as progress:
         planned = run(
             source,
             opened,
             method=method,
             queries=numbers,
-            suite=suite,
-            tasks=counts,
+            tasks=parse_queries(tasks, "tasks") if tasks else (),
             progress=progress,
             **chosen,
         )

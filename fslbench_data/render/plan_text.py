@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import isfinite
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import asdict
 from rich.console import Console
@@ -14,16 +13,16 @@ from rich.text import Text
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf
 from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
-from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS
+from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, Planned
 from analysis_sql.planning.query_size import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import UNBOUND_NOTE, capital, one_model_text
-from fslbench_data.render.table import Column, Table, csv_text, json_text, right
-from fslbench_data.scoring.planning import POOLED, DatasetPlan, Plan, PooledSetPlan
+from fslbench_data.render.table import Column, Table, csv_of_rows, json_text, right
+from fslbench_data.scoring.planning import POOLED, OpenPlan, Plan, SetPlan
 
-SetPlan = DatasetPlan | PooledSetPlan
+_KINDS = ("open", "class_aware")
 
 
 def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
@@ -36,10 +35,11 @@ def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
         console.print(Text(text, style=style))
 
     for each in plan.sets:
-        say(title(each, plan), "bold")
-        say(pilot_text(each, plan.level if details else None))
+        title, pilot = heading(each, plan, details=details)
+        say(title, "bold")
+        say(pilot)
         print_table(table(each), console, heading=12)
-        of_runs = runs_text(each.pilot.runs, *each.with_runs(plan.level))
+        of_runs = runs_content(each, plan.level)["sentences"]
         for line in (*sentences(each, details=details), *of_runs):
             say(line)
         say("")
@@ -48,44 +48,33 @@ def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
     say(plan.signature.short, "dim")
 
 
-def title(each: SetPlan, plan: Plan) -> str:
-    """Say what is planned."""
+def heading(each: SetPlan, plan: Plan, *, details: bool) -> tuple[str, str]:
+    """Say what is planned, and what the pilot found; with `details` the parts of its variance."""
     pilot = each.pilot
     what = pilot.name if pilot.versus else f"accuracy of {pilot.name}"
-    if isinstance(each, DatasetPlan):
-        size = f"{each.classes} classes, {each.images:,} images"
-        shape = f"{plan.way}-way {plan.shot}-shot"
-    else:
-        variances, shape = each.pilot.variances, str(pilot.info.protocol)
-        size = f"{variances.sizes.size} classes, {each.units:,} {variances.unit}"
-    return f"{pilot.info.dataset} ({size}), {shape}, suite {plan.suite}: {what}"
-
-
-def pilot_text(each: SetPlan, level: float | None) -> str:
-    """Say what the pilot found; with a level, the parts of its variance, too."""
-    pilot = each.pilot
     mean = f"mean {pilot.mean:+z.2f}" if pilot.versus else f"mean {pilot.mean:.2f}"
-    found = ""
-    if isinstance(each, DatasetPlan):
-        estimate = each.pilot.estimate
-        tasks = estimate.tasks
-        if level is not None:
-            alpha, w = estimate.alpha_interval(level), estimate.w_interval(level)
+    if isinstance(each, OpenPlan):
+        size = f"{each.classes} classes, {each.images:,} images"
+        shape, tasks, found = f"{plan.way}-way {plan.shot}-shot", each.estimate.tasks, ""
+        if details:
+            alpha, w = each.estimate.intervals(plan.level)
             found = (
-                f"; α = {estimate.alpha:z.4f} ({alpha[0]:z.4f} to {alpha[1]:z.4f}), "
-                f"w = {estimate.w:z.4f} ({w[0]:z.4f} to {w[1]:z.4f}), "
-                f"σ_b = {100 * each.pilot.components.classes**0.5:.2f} points a class"
+                f"; α = {each.estimate.alpha:z.4f} ({alpha[0]:z.4f} to {alpha[1]:z.4f}), "
+                f"w = {each.estimate.w:z.4f} ({w[0]:z.4f} to {w[1]:z.4f}), "
+                f"σ_b = {100 * each.components.classes**0.5:.2f} points a class"
             )
     else:
-        variances = each.pilot.variances
-        tasks = variances.tasks
+        variances = each.variances
+        size = f"{variances.sizes.size} classes, {each.units:,} {variances.unit}"
+        shape, tasks = str(pilot.info.protocol), variances.tasks
         found = f"; {variances.unit} are in {variances.appearances:.1f} of them on average"
-    return f"pilot: {pilot.info}, {tasks} tasks, {mean}{found}"
+    title = f"{pilot.info.dataset} ({size}), {shape}, suite {plan.suite}: {what}"
+    return title, f"pilot: {pilot.info}, {tasks} tasks, {mean}{found}"
 
 
 def sentences(each: SetPlan, *, details: bool = True) -> list[str]:
     """Return the sentences below the table, but for training runs."""
-    if isinstance(each, DatasetPlan):
+    if isinstance(each, OpenPlan):
         row, choice = each.reference_row, each.choice
         best = "not determined by this pilot"
         if choice.best is not None:
@@ -107,7 +96,7 @@ def sentences(each: SetPlan, *, details: bool = True) -> list[str]:
                 chosen = "the pilot's tasks differ no more than the luck of queries makes them"
             lines += [of_width, f"{chosen}; recommended is what minimises {CRITERION}"]
         return lines
-    variances, lines = each.pilot.variances, []
+    variances, lines = each.variances, []
     if each.usual is not None:
         sizes = f" (B0 = {each.noiseless:,}, B1 = {each.stable:,})" if details else ""
         lines.append(f"a pooled set has {each.usual:,} tasks{sizes}")
@@ -130,20 +119,16 @@ def _range(choice: QueryChoice) -> str:
 
 def table(each: SetPlan) -> Table:
     """Return one row a Q, or a number of tasks and kind; detectable differences of two methods."""
-    if isinstance(each, DatasetPlan):
+    if isinstance(each, OpenPlan):
         columns = [
             right("queries per class", lambda row: row.query),
             right("tasks", lambda row: f"{row.mean_tasks:.1f}"),
             right("usual ±", lambda row: _two_digits(row.closed)),
             right("new images ±", lambda row: _two_digits(row.open)),
             right("new classes ±", lambda row: _two_digits(row.class_aware)),
-            right(
-                "detectable, new images",
-                lambda row: _two_digits(row.detectable_open, row.range_open),
-            ),
-            right(
-                "detectable, new classes",
-                lambda row: _two_digits(row.detectable_class_aware, row.range_class_aware),
+            *(
+                right(f"detectable, new {units}", partial(_detectable, kind))
+                for units, kind in zip(("images", "classes"), _KINDS, strict=True)
             ),
         ]
     else:
@@ -164,6 +149,12 @@ def table(each: SetPlan) -> Table:
     return Table("", tuple(kept), each.rows)
 
 
+def _detectable(kind: str, row: Planned) -> str:
+    """Return the difference that intervals of a kind detect, and its range in brackets."""
+    text, ends = _two_digits(getattr(row, f"detectable_{kind}")), getattr(row, f"range_{kind}")
+    return f"{text} ({ends[0]:z.2f} to {ends[1]:z.2f})" if ends else text
+
+
 def _mark(row: PlannedWidth) -> str:
     """Return why a row has no interval, or what its half-width suffers from."""
     few = "uncertain: few pilot tasks" if row.uncertain else "widened: few tasks"
@@ -179,42 +170,53 @@ def _half(one: UnitsForHalf, unit: str) -> str:
     return f"for {about} {one.needed:,} {which} {where} instead of {one.units:,}"
 
 
-def runs_text(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> list[str]:
-    """Return what training runs add to a half-width, what more would do, and which are unknown."""
+def runs_content(each: SetPlan, level: float) -> dict[str, Any]:
+    """Return what training runs add to a half-width, what more would do, and which are unknown.
+
+    Nothing of a half-width where no two runs differ.
+    """
+    runs, width, least = each.pilot.runs, None, None
+    if isinstance(each, OpenPlan):
+        row = each.reference_row
+        width, about = row.open_of_tasks, f"the open interval at Q = {row.query}"
+    else:
+        tasks = each.usual or CLOSED_TASKS
+        of_tasks = {row.tasks: row.of_tasks for row in each.rows if row.kind == "images"}
+        width, least = of_tasks.get(tasks), of_tasks.get(None)
+        about = f"the interval for new images of {tasks:,} tasks"
+    added = None if width is None else runs.of(width, level, least or 0.0)
+    widths: dict[str, Any] = dict.fromkeys(WithRuns.__struct_fields__)
+    widths |= {} if added is None else asdict(added)
+    return {
+        "methods": runs.methods,
+        "pilot": runs.runs,
+        "planned": runs.numbers,
+        "spreads": runs.spreads,
+        "run_error": runs.error,
+        "of_one_model": runs.of_one_model,
+        **widths,
+        "more": [{"runs": n, "halfwidth": wide} for n, wide in widths["more"] or ()],
+        "sentences": _of_runs(runs, added, about),
+    }
+
+
+def _of_runs(runs: PlannedRuns, added: WithRuns | None, about: str) -> list[str]:
     lines = []
-    if with_runs is not None:
+    if added is not None:
         of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
         planned = listing([f"{n} of {name}" for name, n, spread in of_each if spread is not None])
-        more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in with_runs.more)
+        more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in added.more)
         name, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
         lines.append(
             f"{name}: {planned}. They differ by so much that {doing} anew adds a standard error of "
-            f"{runs.variance**0.5:.2f} points: {about} is ± {with_runs.halfwidth:.2f}, and "
-            f"would be ± {with_runs.of_tasks:.2f} if runs did not differ. More tasks alone "
-            f"make it ± {with_runs.tasks_alone:.2f} at the narrowest"
+            f"{runs.variance**0.5:.2f} points: {about} is ± {added.halfwidth:.2f}, and would be "
+            f"± {added.of_tasks:.2f} if runs did not differ. More tasks alone make it "
+            f"± {added.tasks_alone:.2f} at the narrowest"
             f"{f'; as many tasks {more}' if more else ''}."
         )
     if single := one_model_text(runs.of_one_model):
         lines.append(f"{capital(single)}. The plan leaves out what other runs would differ by.")
     return lines
-
-
-def runs_content(runs: PlannedRuns, with_runs: WithRuns | None, about: str) -> dict[str, Any]:
-    """Return the same for machines; nothing of a half-width where no two runs differ."""
-    widths = dict.fromkeys(("halfwidth", "of_tasks", "tasks_alone")) | {"more": []}
-    if with_runs is not None:
-        more = [{"runs": n, "halfwidth": width} for n, width in with_runs.more]
-        widths = {**asdict(with_runs), "more": more}
-    return {
-        "methods": list(runs.methods),
-        "pilot": list(runs.runs),
-        "planned": list(runs.numbers),
-        "spreads": list(runs.spreads),
-        "run_error": runs.error,
-        "of_one_model": list(runs.of_one_model),
-        **widths,
-        "sentences": runs_text(runs, with_runs, about),
-    }
 
 
 def notes(plan: Plan, *, details: bool = True) -> list[str]:
@@ -248,64 +250,48 @@ def notes(plan: Plan, *, details: bool = True) -> list[str]:
     return [*unbound, *(f"left out: {reason}" for reason in plan.left_out), " ".join(texts)]
 
 
-class _Line(NamedTuple):
-    plan: Plan
-    set: SetPlan
-    row: Any
-
-
-_KINDS, _PARTS, _ENDS = ("open", "class_aware"), ("classes", "images", "queries"), ("low", "high")
-_BEFORE = {
-    "dataset": "set.pilot.info.dataset",
-    "method": "set.pilot.method",
-    "versus": "set.pilot.versus",
-    "pilot": "set.pilot.info.name",
-    **{name: f"plan.{name}" for name in ("suite", "way", "shot")},
-}
-_AFTER = {"level": "plan.level", "power": "plan.power"}
-_OPEN = {
-    **_BEFORE,
-    "query": "row.query",
-    "tasks": "row.mean_tasks",
-    **{name: f"row.{name}" for name in ("closed", *_KINDS)},
-    **{f"detectable_{kind}": f"row.detectable_{kind}" for kind in _KINDS},
-    **{f"detectable_{kind}_{end}": f"row.range_{kind}" for kind in _KINDS for end in _ENDS},
-    **{f"share_{part}": f"row.budget.{part}" for part in _PARTS},
-    **{f"open_share_{part}": f"row.open_budget.{part}" for part in _PARTS},
-    **_AFTER,
-    **{f"{kind}_of_tasks": f"row.{kind}_of_tasks" for kind in _KINDS},
-}
-_OF_ROW = ("tasks", "kind", "halfwidth", "detectable", "monte_carlo_share", "widened", "why")
-_POOLED = {
-    **_BEFORE,
-    "query": "set.pilot.info.protocol.query",
-    **{name: f"row.{name}" for name in _OF_ROW},
-    **_AFTER,
-    "of_tasks": "row.of_tasks",
-    "uncertain": "row.uncertain",
-}
-"""Columns of CSV, and where a line has their values."""
-
-
 def plan_csv(plan: Plan) -> str:
     """Write one row a data set and Q, or number of tasks and kind, after the signature."""
-    paths = _POOLED if plan.suite == POOLED else _OPEN
-    columns = tuple(Column(name, partial(_value, name, path)) for name, path in paths.items())
-    columns += (  # runs that are planned of each method, and what they add
-        Column("runs", lambda line: line.set.pilot.runs.numbers[0]),
-        Column("versus_runs", lambda line: (line.set.pilot.runs.numbers[1:] or (None,))[0]),
-        Column("run_error", attrgetter("set.pilot.runs.error")),
-    )
-    lines = (_Line(plan, each, row) for each in plan.sets for row in each.rows)
-    return csv_text(Table("", columns, lines), str(plan.signature))
+    lines = [_line(plan, each, row) for each in plan.sets for row in each.rows]
+    return csv_of_rows(lines[0], (line.values() for line in lines), str(plan.signature))
 
 
-def _value(name: str, path: str, line: _Line) -> object:
-    """Return what a line has at a path, of a range one end; None for what is no number."""
-    value = attrgetter(path)(line)
-    if isinstance(value, tuple):
-        value = value[_ENDS.index(name.rpartition("_")[2])]
-    return None if isinstance(value, float) and not isfinite(value) else value
+def _line(plan: Plan, each: SetPlan, row: Any) -> dict[str, object]:
+    """Return a row's values by column; None for what is no number."""
+    pilot, runs = each.pilot, each.pilot.runs
+    if isinstance(each, OpenPlan):
+        own = {"query": row.query, "tasks": row.mean_tasks}
+        own |= {name: getattr(row, name) for name in ("closed", *_KINDS)}
+        own |= {f"detectable_{kind}": getattr(row, f"detectable_{kind}") for kind in _KINDS}
+        for kind in _KINDS:
+            low, high = getattr(row, f"range_{kind}") or (None, None)
+            own |= {f"detectable_{kind}_low": low, f"detectable_{kind}_high": high}
+        own |= {f"share_{part}": share for part, share in asdict(row.budget).items()}
+        own |= {f"open_share_{part}": share for part, share in asdict(row.open_budget).items()}
+        later = {f"{kind}_of_tasks": getattr(row, f"{kind}_of_tasks") for kind in _KINDS}
+    else:
+        own = {"query": pilot.info.protocol.query, **asdict(row)}
+        later = {name: own.pop(name) for name in ("of_tasks", "uncertain")}
+    line = {
+        "dataset": pilot.info.dataset,
+        "method": pilot.method,
+        "versus": pilot.versus,
+        "pilot": pilot.info.name,
+        "suite": plan.suite,
+        "way": plan.way,
+        "shot": plan.shot,
+        **own,
+        "level": plan.level,
+        "power": plan.power,
+        **later,
+        "runs": runs.numbers[0],  # that are planned of each method, and what they add
+        "versus_runs": (*runs.numbers, None)[1],
+        "run_error": runs.error,
+    }
+    return {
+        name: None if isinstance(value, float) and not isfinite(value) else value
+        for name, value in line.items()
+    }
 
 
 def plan_json(plan: Plan) -> str:
@@ -323,59 +309,45 @@ def plan_json(plan: Plan) -> str:
 
 def _content(each: SetPlan, level: float) -> dict[str, Any]:
     pilot = each.pilot
-    known = {
+    of_pilot = {
         "task_set": str(pilot.info.name),
         "fingerprint": pilot.info.fingerprint,
         "method": pilot.method,
         "versus": pilot.versus,
         "mean": pilot.mean,
     }
-    rows = [asdict(row) for row in each.rows]
-    runs = runs_content(pilot.runs, *each.with_runs(level))
-    if isinstance(each, DatasetPlan):
-        estimate = each.pilot.estimate
-        return {
-            "dataset": each.dataset,
-            "classes": each.classes,
-            "images": each.images,
-            "pilot": {
-                **known,
-                "components": asdict(each.pilot.components),
-                "estimate": asdict(estimate),
-                "alpha_interval": estimate.alpha_interval(level),
-                "w_interval": estimate.w_interval(level),
-            },
-            "rows": rows,
-            "choice": asdict(each.choice),
-            "sentences": sentences(each),
-            "runs": runs,
+    if isinstance(each, OpenPlan):
+        alpha, w = each.estimate.intervals(level)
+        of_pilot |= {"components": each.components, "estimate": each.estimate}
+        of_pilot |= {"alpha_interval": alpha, "w_interval": w}
+        size: dict[str, Any] = {"classes": each.classes, "images": each.images}
+        own: dict[str, Any] = {"rows": each.rows, "choice": each.choice}
+    else:
+        variances = each.variances
+        of_pilot |= {"tasks": variances.tasks, "appearances": variances.appearances}
+        size = {
+            "query": pilot.info.protocol.query,
+            "classes": variances.sizes.size,
+            "units": each.units,
+            "unit": variances.unit,
         }
-    variances = each.pilot.variances
-    return {
-        "dataset": pilot.info.dataset,
-        "query": pilot.info.protocol.query,
-        "classes": variances.sizes.size,
-        "units": each.units,
-        "unit": variances.unit,
-        "pilot": {**known, "tasks": variances.tasks, "appearances": variances.appearances},
-        "noiseless_tasks": each.noiseless,
-        "stable_tasks": each.stable,
-        "pooled_tasks": each.usual,
-        "rows": rows,
-        "half": [asdict(one) for one in each.half],
-        "sentences": sentences(each),
-        "runs": runs,
-    }
+        own = {
+            "noiseless_tasks": each.noiseless,
+            "stable_tasks": each.stable,
+            "pooled_tasks": each.usual,
+            "rows": each.rows,
+            "half": each.half,
+        }
+    said = {"sentences": sentences(each), "runs": runs_content(each, level)}
+    return {"dataset": pilot.info.dataset, **size, "pilot": of_pilot, **own, **said}
 
 
 def _percent(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
 
 
-def _two_digits(value: float | None, between: tuple[float, float] | None = None) -> str:
-    """Return a number with two digits, and a range in brackets behind it."""
-    text = "" if value is None else f"{value:z.2f}"
-    return text + (f" ({between[0]:z.2f} to {between[1]:z.2f})" if between else "")
+def _two_digits(value: float | None) -> str:
+    return "" if value is None else f"{value:z.2f}"
 
 
 def _shares(shares: Shares) -> str:

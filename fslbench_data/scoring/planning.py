@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from msgspec import Struct
 
 from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.power import check_power
 from analysis_sql.leave_one_out.design import TaskDesign
@@ -17,21 +18,12 @@ from analysis_sql.planning.leave_one_out_plan import (
     PlannedWidth,
     UnitsForHalf,
     plan_left_out,
+    to_halve,
 )
-from analysis_sql.planning.planned_runs import PlannedRuns, WithRuns
-from analysis_sql.planning.planning import (
-    CLOSED_TASKS,
-    PLANNED_SUITES,
-    Planned,
-)
+from analysis_sql.planning.planned_runs import PlannedRuns
+from analysis_sql.planning.planning import CLOSED_TASKS, PLANNED_SUITES, Planned
 from analysis_sql.planning.planning import plan as plan_queries
-from analysis_sql.planning.query_size import (
-    QueryChoice,
-    SetEstimate,
-    choose,
-    estimate_difference,
-    estimate_set,
-)
+from analysis_sql.planning.query_size import QueryChoice, SetEstimate, choose, estimate_difference
 from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, many
 from benchmark_spec.protocol import Protocol, suite_of
@@ -45,14 +37,18 @@ from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
 from fslbench_data.tasks.draw import enough_tasks, number_of_tasks
-from fslbench_data.validation.per_class import (
-    by_run,
-    class_counts,
-    class_differences,
-    rows_of,
-)
+from fslbench_data.validation.per_class import by_run, class_counts, class_differences, rows_of
 from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated, counts_on, validate
+
+POOLED = "pooled"
+"""The suite of plans for sets that reuse images."""
+
+Found = Sequence[tuple[Validated, Group]]
+"""Results on a task set of all methods of a plan, in their order, with the files' other results."""
+
+Answered = Mapping[TaskSetInfo, Found]
+"""By task set, in the order of the release; only those that all methods of a plan answered."""
 
 
 class Pilot(Struct, frozen=True):
@@ -73,133 +69,31 @@ class Pilot(Struct, frozen=True):
         """The method, or both."""
         return f"{self.method} minus {self.versus}" if self.versus else self.method
 
-
-class OpenPilot(Pilot, frozen=True):
-    """Variances estimated from tasks that reuse no image, in fractions squared.
-
-    `likely` are the components that they leave likely; None where all tasks are alike.
-    """
-
-    estimate: SetEstimate
-    components: Components
-    likely: LikelyComponents | None
-
-
-class PooledPilot(Pilot, frozen=True):
-    """Variances estimated from tasks that reuse images."""
-
-    variances: LeftOutPilot
-
-
-class Results(Struct, frozen=True, eq=False):
-    """Results to take a pilot from: those of a submission, then the reference methods'."""
-
-    release: Release
-    parts: tuple[Validated, ...]
-
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Names of all methods, the submission's first."""
-        own = (name for part in self.parts for name in part.methods)
-        return tuple(dict.fromkeys((*own, *self.release.methods)))
-
-    def find(self, methods: Sequence[str], info: TaskSetInfo) -> list[tuple[Validated, Group]]:
-        """Return the results on a task set, each with its part, of those methods that have any."""
-        found = {
-            group.method: (part, group)
-            for part in reversed(self.parts)
-            for group in part.on(info.dataset, str(info.name))
-        }
-        return [found[method] for method in methods if method in found]
-
-    def only_method(self) -> str:
-        """Return the method to plan with if none is named: the file's, or the first reference."""
-        if not self.parts:
-            raise SubmissionError(
-                f"release {self.release} has no reference results to plan with",
-                expected="results of a pilot",
-                fix="give a submission with class_correct or predictions: --pilot FILE",
-            )
-        first = self.parts[0]
-        if len(first.methods) > 1 and not first.are_references:
-            raise SubmissionError(
-                f"{first.submission.source} has results of {len(first.methods)} methods",
-                expected=f"one of {listing(first.methods)}",
-                fix="name the one to plan with: --pilot FILE::METHOD",
-            )
-        return self.methods[0]
-
-    def pilot(self, info: TaskSetInfo, names: Sequence[str], planned: int | None) -> OpenPilot:
-        """Estimate the variances on one task set; `planned` is a number of training runs.
-
-        Raises a SubmissionError or SpecError if the results do not have them.
-        """
-        tasks = self.release.task_set(info.dataset, str(info.name))
-        found = self._usable(info, names)
-        tables = []
-        for part, group in found:
-            about = part.submission.methods.get(group.method)
-            if about is not None and about.transductive:
-                raise SubmissionError(
-                    f"{group.method} is transductive: its answers to the queries of a task are not "
-                    "independent of each other",
-                    expected="a method that answers each query by itself",
-                    fix="plan with another method's results",
-                )
-            tables.append(by_run(rows_of(part.submission, group.method, info), group.runs))
-        query, unit = info.protocol.query, 1
-        if len(names) > 1 or len(tables[0]) > 1:
-            differences = class_differences(tables, tasks)
-            if differences is None:
-                raise _lacks(" and ".join(names), info, "which queries each is right on")
-            sums, squares, unit = differences
-            estimate = estimate_difference(sums, squares, query, unit)
-        else:
-            counts = class_counts(tables[0][0], tasks)
-            if counts is None:
-                raise _lacks(names[0], info, "how many queries of each class are right")
-            sums, estimate = counts, estimate_set(counts, query)
-        design = ClassDesign.of(tasks.class_ids).prefix(len(sums))
-        mean = 100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query * unit)
-        return OpenPilot(
-            *_common(info, names, mean, found, planned),
-            estimate,
-            components_of(design, sums, estimate, unit),
-            LikelyComponents.of(design, sums, estimate, unit),
+    @classmethod
+    def of(cls, info: TaskSetInfo, found: Found, mean: float, planned: int | None) -> Pilot:
+        """Describe a pilot; refuse `planned` runs if no method shows how they differ."""
+        groups, names = [group for _, group in found], [group.method for _, group in found]
+        about = [part.submission.methods.get(group.method) for part, group in found]
+        runs = PlannedRuns(
+            tuple(names),
+            tuple(max(len(group.runs), 1) for group in groups),
+            tuple(map(_spread, groups)),
+            planned,
+            tuple(group.method for part, group in found if part.of_one_model(group)),
+            not any(
+                len(group.runs) > 1 and each is not None and each.trained is False
+                for group, each in zip(groups, about, strict=True)
+            ),
         )
-
-    def pooled_pilot(
-        self, info: TaskSetInfo, names: Sequence[str], planned: int | None
-    ) -> PooledPilot:
-        """Estimate the variances on one task set that reuses images, from counts."""
-        found = self._usable(info, names)
-        counted = [counts_on([group]) for _, group in found]
-        values = [counts.correct[0] / counts.queries_per_task[0] for counts in counted]
-        common = min(map(len, values))
-        y = values[0] if len(names) == 1 else values[0][:common] - values[1][:common]
-        design = left_out_design(self.release, info)
-        if not isinstance(design, TaskDesign):
-            raise SpecError(
-                "the pilot's tasks differ in their numbers of classes and images",
-                where=str(info),
-                expected="a pilot whose tasks are all of the size that is planned",
+        if planned is not None and not any(spread is not None for spread in runs.spreads):
+            raise SubmissionError(
+                f"{listing(names)} {'has' if len(names) == 1 else 'have'} one training run on "
+                f"{info}: what runs differ by is unknown, so {planned} of them cannot be planned",
+                expected="a pilot with two runs or more, named in the column run",
+                fix="add results of other runs, or leave out the number of runs",
             )
-        variances = LeftOutPilot.of(design.prefix(common), y)
-        mean = 100.0 * float(np.mean(y))
-        return PooledPilot(*_common(info, names, mean, found, planned), variances)
-
-    def _usable(self, info: TaskSetInfo, names: Sequence[str]) -> list[tuple[Validated, Group]]:
-        """Return the results of one or two methods; refuse runs that a rule stopped."""
-        found = self.find(names, info)
-        for part, group in found:
-            bound_to = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
-            if bound_to is not None and bound_to.stopping is not None:
-                raise SubmissionError(
-                    f"{group.method} on {info} was run until it was conclusive, which makes its "
-                    "tasks no fair sample to plan from",
-                    fix="plan from a run of a fixed number of tasks",
-                )
-        return found
+        method, versus = (*names, "")[:2]
+        return cls(info, method, versus, mean, all(group.bound for group in groups), runs)
 
 
 def _spread(group: Group) -> float | None:
@@ -211,60 +105,17 @@ def _spread(group: Group) -> float | None:
     return float(np.sqrt(max(group.run_spread**2 - noise, 0.0)))
 
 
-def _common(
-    info: TaskSetInfo,
-    names: Sequence[str],
-    mean: float,
-    found: Sequence[tuple[Validated, Group]],
-    planned: int | None,
-) -> tuple[TaskSetInfo, str, str, float, bool, PlannedRuns]:
-    """Return what every :class:`Pilot` has; SubmissionError if no method shows how runs differ."""
-    runs = PlannedRuns(
-        tuple(names),
-        tuple(max(len(group.runs), 1) for _, group in found),
-        tuple(_spread(group) for _, group in found),
-        planned,
-        tuple(group.method for part, group in found if part.of_one_model(group)),
-        not any(
-            len(group.runs) > 1 and about is not None and about.trained is False
-            for part, group in found
-            for about in [part.submission.methods.get(group.method)]
-        ),
-    )
-    if planned is not None and not any(spread is not None for spread in runs.spreads):
-        raise SubmissionError(
-            f"{listing(names)} {'has' if len(names) == 1 else 'have'} one training run on "
-            f"{info}: what runs differ by is unknown, so {planned} of them cannot be planned",
-            expected="a pilot with two runs or more, named in the column run",
-            fix="add results of other runs, or leave out the number of runs",
-        )
-    method, versus = (*names, "")[:2]
-    return info, method, versus, mean, all(group.bound for _, group in found), runs
-
-
-def _lacks(who: str, info: TaskSetInfo, what: str) -> SubmissionError:
-    counts = "" if what.startswith("which") else "class_correct, "
-    return SubmissionError(
-        f"the results of {who} on {info} do not say {what}",
-        expected=f"the column {counts}predictions or correct in every row",
-        fix="record the answers with fslbench evaluate or the recorder, which write it",
-    )
-
-
-POOLED = "pooled"
-"""The suite of plans for sets that reuse images."""
-
-
-class DatasetPlan(Struct, frozen=True):
-    """The plan of one data set, for sets that reuse no image.
+class OpenPlan(Struct, frozen=True):
+    """The plan of one data set, for sets that reuse no image; variances in fractions squared.
 
     `rows` ascend in Q; `choice` is Q* for the pilot's shots and this data set's T.
     """
 
-    dataset: str
+    pilot: Pilot
     classes: int
     images: int
-    pilot: OpenPilot
+    estimate: SetEstimate
+    components: Components
     rows: tuple[Planned, ...]
     choice: QueryChoice
 
@@ -274,21 +125,16 @@ class DatasetPlan(Struct, frozen=True):
         wanted = self.choice.best or self.pilot.info.protocol.query
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
-    def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
-        """Return the effect of runs on the open interval at one Q, and the interval's name."""
-        row = self.reference_row
-        effect = None if row.open_of_tasks is None else self.pilot.runs.of(row.open_of_tasks, level)
-        return effect, f"the open interval at Q = {row.query}"
 
-
-class PooledSetPlan(Struct, frozen=True):
+class PooledPlan(Struct, frozen=True):
     """The plan of one data set and protocol, for sets that reuse images.
 
     `noiseless`, `stable` and `usual` are B0, B1 and the number of tasks of a pooled set; None where
     no pooled set can be drawn.
     """
 
-    pilot: PooledPilot
+    pilot: Pilot
+    variances: LeftOutPilot
     rows: tuple[PlannedWidth, ...]
     half: tuple[UnitsForHalf, ...]
     noiseless: int | None
@@ -298,29 +144,21 @@ class PooledSetPlan(Struct, frozen=True):
     @property
     def units(self) -> int:
         """Images, or groups of them, that tasks are drawn from."""
-        return int(self.pilot.variances.sizes.sum())
+        return int(self.variances.sizes.sum())
 
-    def with_runs(self, level: float) -> tuple[WithRuns | None, str]:
-        """Return the effect of runs on new images of the usual number of tasks, and the name."""
-        tasks = self.usual or CLOSED_TASKS
-        of_tasks = {row.tasks: row.of_tasks for row in self.rows if row.kind == "images"}
-        width, least = of_tasks.get(tasks), of_tasks.get(None)
-        effect = None if width is None else self.pilot.runs.of(width, level, least or 0.0)
-        return effect, f"the interval for new images of {tasks:,} tasks"
+
+SetPlan = OpenPlan | PooledPlan
 
 
 class Plan(Struct, frozen=True):
-    """Plans of data sets, the request, and sets whose pilots do not suffice.
-
-    The plans are each a :class:`DatasetPlan`, or a :class:`PooledSetPlan` of the suite `pooled`.
-    """
+    """Plans of data sets, all of one kind, the request, and sets whose pilots do not suffice."""
 
     signature: Signature
     suite: str
     way: int
     shot: int
     power: float
-    sets: tuple[Any, ...]
+    sets: tuple[SetPlan, ...]
     left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -417,14 +255,15 @@ def plan(
         Protocol(way, shot, query)
     pooled = suite == POOLED
     if tasks and not pooled:
-        raise SpecError(f"{suite} sets have as many tasks as there are", fix="plan pooled ones")
+        fix = "plan pooled ones: --suite pooled"
+        raise SpecError(f"{suite} sets have as many tasks as there are", fix=fix)
     if any(number < 2 for number in tasks):
         raise SpecError(f"{min(tasks)} tasks cannot be planned", expected="at least 2")
     release = load_release() if release is None else release
+    parts: list[Validated] = []
     if own is not None:
-        parts = [own.answers]
+        parts.append(own.answers)
     else:
-        parts = []
         if pilot is not None:
             read = merge(cast("Source", pilot))
             parts.append(validate(read, release, allow_unbound=allow_unbound))
@@ -436,36 +275,39 @@ def plan(
         ]
         if references := reference_results(release, some):
             parts.append(references)
-    results = Results(release, tuple(parts))
-    method = whole_name(method, results.methods) if method else results.only_method()
-    having = [part for part in results.parts if method in part.methods]
+    own_names = (name for part in parts for name in part.methods)
+    known = tuple(dict.fromkeys((*own_names, *release.methods)))
+    method = whole_name(method, known) if method else _only_method(parts, known, release)
+    having = [part for part in parts if method in part.methods]
     features = {each for part in having for each in features_in(part.submission, [method])}
-    versus = versus and whole_name(versus, results.methods, features)
+    versus = versus and whole_name(versus, known, features)
     methods, names = [method, *([versus] if versus else [])], names_of(datasets)
     if versus == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
+    answered = _answered(parts, release, methods)
     if own is not None:
-        way, shot, queries = _logged(own, results, methods, names, *wanted)
-    infos = _pilot_sets(results, methods, names, way, shot, queries, suite)
-    sets: list[DatasetPlan | PooledSetPlan] = []
+        way, shot, queries = _logged(own, answered, methods, names, *wanted)
+    infos = _pilot_sets(release, answered, methods, names, way, shot, queries, suite)
+    sets: list[SetPlan] = []
     left_out: list[str] = []
     if own is not None:
         several = len(own.release.facts) > 1
         left_out = [
             f"{info}: planned with {f'--dataset {info.dataset} ' * several}--shots "
             f"{info.protocol.shot}"
-            for info in release.task_sets
-            if info not in infos and len(results.find(methods, info)) == len(methods)
+            for info in answered
+            if info not in infos
         ]
     for info in infos:
         progress(info.dataset)
+        found = answered[info]
         try:
+            _refuse_stopped(info, found)
             if pooled:
-                of_images = results.pooled_pilot(info, methods, runs)
-                sets.append(_pooled_plan(of_images, tasks, level, power))
+                sets.append(_pooled_plan(info, found, release, tasks, runs, level, power))
             else:
-                of_open = results.pilot(info, methods, runs)
-                sets.append(_open_plan(of_open, release, shot, queries, suite, level, power))
+                of_open = shot, queries, suite, runs, level, power
+                sets.append(_open_plan(info, found, release, *of_open))
         except SpecError as error:
             if not pooled or info.dataset in names or (info is infos[-1] and not sets):
                 raise
@@ -476,19 +318,50 @@ def plan(
     return Plan(signature, suite, way, shot, power, tuple(sets), tuple(left_out))
 
 
+def _only_method(parts: Sequence[Validated], known: Sequence[str], release: Release) -> str:
+    """Return the method to plan with if none is named: the file's, or the first reference."""
+    if not parts:
+        raise SubmissionError(
+            f"release {release} has no reference results to plan with",
+            expected="results of a pilot",
+            fix="give a submission with class_correct or predictions: --pilot FILE",
+        )
+    methods = parts[0].methods
+    if len(methods) > 1 and not parts[0].are_references:
+        raise SubmissionError(
+            f"{parts[0].submission.source} has results of {len(methods)} methods",
+            expected=f"one of {listing(methods)}",
+            fix="name the one to plan with: --pilot FILE::METHOD",
+        )
+    return known[0]
+
+
+def _answered(parts: Sequence[Validated], release: Release, methods: Sequence[str]) -> Answered:
+    """Find the results of all those methods, of the first file that has some on a task set."""
+    answered = {}
+    for info in release.task_sets:
+        found = {
+            group.method: (part, group)
+            for part in reversed(parts)
+            for group in part.on(info.dataset, str(info.name))
+        }
+        if all(method in found for method in methods):
+            answered[info] = [found[method] for method in methods]
+    return answered
+
+
 def _logged(
     own: OwnLog,
-    results: Results,
+    answered: Answered,
     methods: Sequence[str],
     datasets: Collection[str],
     way: int | None,
     shot: int | None,
 ) -> tuple[int, int, list[int]]:
     """Return ways, shots and queries of a log: as requested, else of 5 shots or the first tasks."""
-    every = results.release.task_sets
+    every = own.release.task_sets
     sets = [info for info in every if not datasets or info.dataset in datasets] or every
-    answered = [info for info in sets if len(results.find(methods, info)) == len(methods)]
-    protocols = [info.protocol for info in answered or sets]
+    protocols = [info.protocol for info in [i for i in sets if i in answered] or sets]
     requested = [p for p in protocols if way in (None, p.way) and shot in (None, p.shot)]
     if not requested:
         of = [f"{n} {what}" for n, what in ((way, "ways"), (shot, "shots")) if n is not None]
@@ -502,51 +375,119 @@ def _logged(
     return found.way, found.shot, [found.query]
 
 
+def _refuse_stopped(info: TaskSetInfo, found: Found) -> None:
+    """Raise a SubmissionError for a run that a rule stopped."""
+    for part, group in found:
+        bound_to = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
+        if bound_to is not None and bound_to.stopping is not None:
+            raise SubmissionError(
+                f"{group.method} on {info} was run until it was conclusive, which makes its "
+                "tasks no fair sample to plan from",
+                fix="plan from a run of a fixed number of tasks",
+            )
+
+
 def _open_plan(
-    pilot: OpenPilot,
+    info: TaskSetInfo,
+    found: Found,
     release: Release,
     shot: int,
     queries: Sequence[int],
     suite: str,
+    runs: int | None,
     level: float,
     power: float,
-) -> DatasetPlan:
-    dataset = pilot.info.dataset
-    sizes: list[int] = release.classes(dataset).column("n_images").to_pylist()
+) -> OpenPlan:
+    """Plan sets that reuse no image; refuse a pilot that variances do not follow from."""
+    tasks, tables = release.task_set(info.dataset, str(info.name)), []
+    for part, group in found:
+        about = part.submission.methods.get(group.method)
+        if about is not None and about.transductive:
+            raise SubmissionError(
+                f"{group.method} is transductive: its answers to the queries of a task are not "
+                "independent of each other",
+                expected="a method that answers each query by itself",
+                fix="plan with another method's results",
+            )
+        tables.append(by_run(rows_of(part.submission, group.method, info), group.runs))
+    differ = len(tables) > 1 or len(tables[0]) > 1
+    answers: tuple[Ints, Ints, int] | None = None
+    if differ:
+        answers = class_differences(tables, tasks)
+    elif (counts := class_counts(tables[0][0], tasks)) is not None:
+        answers = counts, counts, 1
+    if answers is None:
+        lacking, column = "how many queries of each class are right", "class_correct, "
+        if differ:
+            lacking, column = "which queries each is right on", ""
+        raise SubmissionError(
+            f"the results of {' and '.join(group.method for _, group in found)} on {info} do not "
+            f"say {lacking}",
+            expected=f"the column {column}predictions or correct in every row",
+            fix="record the answers with fslbench evaluate or the recorder, which write it",
+        )
+    sums, squares, unit = answers
+    estimate = estimate_difference(sums, squares, info.protocol.query, unit)
+    mean = 100.0 * int(sums.sum()) / (len(sums) * info.protocol.n_query * unit)
+    pilot = Pilot.of(info, found, mean, runs)
+    design = ClassDesign.of(tasks.class_ids).prefix(len(sums))
+    components = components_of(design, sums, estimate, unit)
+    sizes: list[int] = release.classes(info.dataset).column("n_images").to_pylist()
     rows = plan_queries(
-        pilot.components,
+        components,
         sizes,
-        way=pilot.info.protocol.way,
+        way=info.protocol.way,
         shot=shot,
         queries=queries,
         suite=suite,
         level=level,
         power=power if pilot.versus else None,
-        likely=pilot.likely,
+        likely=LikelyComponents.of(design, sums, estimate, unit),
     )
     if pilot.runs.variance:
         rows = [row.with_runs(pilot.runs, level) for row in rows]
-    choice = choose(pilot.estimate, shot, {row.query: row.tasks for row in rows}, level)
-    return DatasetPlan(dataset, len(sizes), sum(sizes), pilot, tuple(rows), choice)
+    choice = choose(estimate, shot, {row.query: row.tasks for row in rows}, level)
+    return OpenPlan(pilot, len(sizes), sum(sizes), estimate, components, tuple(rows), choice)
 
 
 def _pooled_plan(
-    pilot: PooledPilot, tasks: Sequence[int], level: float, power: float
-) -> PooledSetPlan:
-    protocol, sizes = pilot.info.protocol, pilot.variances.sizes
-    units = sizes[sizes > protocol.per_class]
+    info: TaskSetInfo,
+    found: Found,
+    release: Release,
+    tasks: Sequence[int],
+    runs: int | None,
+    level: float,
+    power: float,
+) -> PooledPlan:
+    """Plan sets that reuse images, from counts of tasks that do."""
+    counted = [counts_on([group]) for _, group in found]
+    values = [counts.correct[0] / counts.queries_per_task[0] for counts in counted]
+    common = min(map(len, values))
+    y = values[0] if len(values) == 1 else values[0][:common] - values[1][:common]
+    design = left_out_design(release, info)
+    if not isinstance(design, TaskDesign):
+        raise SpecError(
+            "the pilot's tasks differ in their numbers of classes and images",
+            where=str(info),
+            expected="a pilot whose tasks are all of the size that is planned",
+        )
+    variances = LeftOutPilot.of(design.prefix(common), y)
+    pilot = Pilot.of(info, found, 100.0 * float(np.mean(y)), runs)
+    units = variances.sizes[variances.sizes > info.protocol.per_class]
     noiseless = stable = usual = None
-    if units.size >= protocol.way:
-        noiseless, stable = enough_tasks(units, protocol)
-        usual = number_of_tasks(units, protocol)
+    if units.size >= info.protocol.way:
+        noiseless, stable = enough_tasks(units, info.protocol)
+        usual = number_of_tasks(units, info.protocol)
     numbers = {CLOSED_TASKS, *tasks, *(b for b in (noiseless, stable, usual) if b is not None)}
     of_difference = power if pilot.versus else None
-    planned = plan_left_out(pilot.variances, numbers, level, of_difference, pilot.runs)
-    return PooledSetPlan(pilot, planned.rows, planned.half, noiseless, stable, usual)
+    rows = plan_left_out(variances, numbers, level, of_difference, pilot.runs)
+    half = tuple(to_halve(variances, kind, level) for kind in variances.parts)
+    return PooledPlan(pilot, variances, rows, half, noiseless, stable, usual)
 
 
 def _pilot_sets(
-    results: Results,
+    release: Release,
+    answered: Answered,
     methods: Sequence[str],
     datasets: tuple[str, ...],
     way: int,
@@ -555,19 +496,18 @@ def _pilot_sets(
     suite: str,
 ) -> list[TaskSetInfo]:
     """Choose a task set of each data set (of pooled ones, protocol), of the suite or the first."""
-    release, pooled = results.release, suite == POOLED
+    pooled = suite == POOLED
     for name in datasets:
         if name not in release.datasets:
             raise UnknownNameError("data set", name, release.datasets, where=f"release {release}")
     there = [
         info
-        for info in release.task_sets
+        for info in answered
         if (info.protocol.way, info.protocol.shot) == (way, shot)
         and info.name.interval == ("closed" if pooled else "open")
         and not suite_of(info.name.suite).whole
         and (suite_of(info.name.suite).uniform if pooled else info.protocol.query > 1)
         and (not pooled or info.protocol.query in queries)
-        and len(results.find(methods, info)) == len(methods)
     ]
     chosen: dict[tuple[str, object], TaskSetInfo] = {}
     for info in sorted(there, key=lambda info: info.name.suite != suite):
@@ -590,6 +530,6 @@ def _pilot_sets(
             f"such results of {listing(known) or 'no data set'}"
             f"{'' if pooled else '; closed and pooled sets are planned with --suite pooled'}",
         )
-    order = {info: place for place, info in enumerate(release.task_sets)}
-    wanted = [info for info in chosen.values() if info.dataset in (datasets or known)]
-    return sorted(wanted, key=lambda info: (release.datasets.index(info.dataset), order[info]))
+    wanted = {info for info in chosen.values() if info.dataset in (datasets or known)}
+    by_dataset = sorted(there, key=lambda info: release.datasets.index(info.dataset))
+    return [info for info in by_dataset if info in wanted]

@@ -36,10 +36,10 @@ def coverage(shot: int, query: int, sets: int) -> tuple[float, float, float]:
     for _ in range(sets):
         images = rng.standard_normal((2, example.PER_CLASS)) + np.array([[-1.0], [1.0]])
         one = estimate_set(example.task_counts(images, shot, query), query)
-        found = ratio_interval(one, 0.95)
+        found, (alpha, w) = ratio_interval(one, 0.95), one.intervals(0.95)
         held += (
-            one.alpha_interval(0.95)[0] <= model.alpha <= one.alpha_interval(0.95)[1],
-            one.w_interval(0.95)[0] <= model.w <= one.w_interval(0.95)[1],
+            alpha[0] <= model.alpha <= alpha[1],
+            w[0] <= model.w <= w[1],
             found.low is not None
             and found.low <= ratio
             and (found.high is None or ratio <= found.high),

@@ -23,7 +23,7 @@ from analysis_sql.intervals.intervals import halfwidths
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
 from builders.features import pixel_features
 from builders.query_size.draws import Draws
-from builders.query_size.sweep import COMPARED, HeadPair, QuerySets, sweep
+from builders.query_size.sweep import COMPARED, Heads, QuerySets, sweep
 from builders.release.queries import SWEPT
 from builders.sources.source import read_source
 from fslbench_data.release.release import load_release
@@ -52,7 +52,7 @@ class Redraws:
     """Mean half-widths over the pairs that differ, percentage points, one a redraw."""
 
     sets: QuerySets
-    pairs: Collection[HeadPair]
+    pairs: Collection[Heads]
     query: int
     widths: list[float] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class Redraws:
         """Draw until there are so many."""
         for seed in range(FIRST_SEED + len(self.widths), FIRST_SEED + number):
             task_set = self.sets.draws.draw(self.query, seed)
-            found = self.sets.differences(task_set)
+            found = self.sets.sums(task_set)
             n_query = self.sets.draws.way * self.query
             moments = [Moments.of(found[pair][0].sum(axis=1), n_query) for pair in self.pairs]
             widths = [float(halfwidths(each, "open", 0.95)) for each in moments]

@@ -52,7 +52,8 @@ def sets_of(release: Release, folders: list[Path], paper: Protocol) -> Iterator[
 def widths_of(sets: QuerySets, query: int, redraws: int) -> NDArray[np.float64]:
     """Compute the half-widths (redraws,) that open task sets of one Q report, percentage points."""
     seeds = range(FIRST_SEED, FIRST_SEED + redraws)
-    counts = (sets.counts(sets.draws.draw(query, seed)).sum(axis=1) for seed in seeds)
+    drawn = (sets.sums(sets.draws.draw(query, seed)) for seed in seeds)
+    counts = (sums[sets.head,][0].sum(axis=1) for sums in drawn)
     n_query = sets.draws.way * query
     return np.array([float(halfwidths(Moments.of(x, n_query), "open", 0.95)) for x in counts])
 

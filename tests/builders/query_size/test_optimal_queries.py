@@ -272,7 +272,7 @@ def test_parts_of_the_images(embedded):
         assert np.array_equal(some.features, sets.features[parts != i])
         assert np.array_equal(np.bincount(class_of[parts != i]), some.draws.sizes)
         seeds = [
-            [estimate_set(some.counts(some.draws.draw(q, seed)), q) for q in (4, 9)]
+            [estimate_set(some.sums(some.draws.draw(q, seed))["NCC",][0], q) for q in (4, 9)]
             for seed in (0, 1)
         ]
         without.append(pool(seeds, 1).alpha)

@@ -40,15 +40,15 @@ def test_a_pilot_is_its_answers_counted_with_loops(embedded):
             sums[task.task_id, label] += p - q
             squares[task.task_id, label] += abs(p - q)
     pair = plan(method="pixels/NCC", versus="pixels/MatchingNet", queries=[2, 5, 7, 10])
-    assert pair.sets[0].pilot.estimate == estimate_difference(sums, squares, 5)
-    alone = plan(queries=[5]).sets[0].pilot
-    assert (alone.method, alone.versus, alone.estimate) == ("pixels/NCC", "", estimate_set(x, 5))
+    assert pair.sets[0].estimate == estimate_difference(sums, squares, 5)
+    alone = plan(queries=[5]).sets[0]
+    assert (alone.pilot.name, alone.estimate) == ("pixels/NCC", estimate_set(x, 5))
 
 
 def test_without_predictions_there_is_only_the_accuracy(embedded, example):
     counts = replace(example, table=example.table.drop_columns(["predictions"]))
-    alone = plan(counts, queries=[5]).sets[0].pilot
-    assert alone.estimate == plan(example, queries=[5]).sets[0].pilot.estimate
+    alone = plan(counts, queries=[5]).sets[0]
+    assert alone.estimate == plan(example, queries=[5]).sets[0].estimate
     neither = replace(counts, table=counts.table.drop_columns(["class_correct"]))
     with pytest.raises(SubmissionError, match=r"queries of each class[\s\S]*class_correct"):
         plan(neither, queries=[5])
@@ -60,7 +60,7 @@ def test_a_prefix_is_a_pilot_too(embedded, example):
     key = ("pixels/Ridge", "digits", "open-5w5s5q")
     bound = type(example.bindings[key])(example.bindings[key].fingerprint, 12)
     some = Submission(example.table.filter(pa.array(names)), example.methods, {key: bound})
-    found = plan(some, versus="pixels/LR", queries=[5]).sets[0].pilot
+    found = plan(some, versus="pixels/LR", queries=[5]).sets[0]
     assert found.estimate.tasks == 12
 
 
