@@ -49,7 +49,7 @@ from fslbench_data.cli.options import (
 )
 @click.option(
     "--queries",
-    help="Queries per class, by default 1-15, or 1,2,5-7; a log has its own, and takes no others.",
+    help="Queries per class, by default 1-15, or 1,2,5-7; of a log, those it has: none is given.",
 )
 @click.option(
     "--suite",

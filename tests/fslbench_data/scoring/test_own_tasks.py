@@ -982,7 +982,7 @@ def _drawn(sizes, tasks=300):
 
 def test_seeds_of_which_each_has_tasks_of_its_own_are_told():
     with pytest.warns(FSLBenchWarning, match="seed has 3 values and is not read"):
-        assert _read(_drawn({c: 20 for c in range(9)}) | {"seed": [0, 1, 2] * 100}).runs == ()
+        assert _read(_drawn(dict.fromkeys(range(9), 20)) | {"seed": [0, 1, 2] * 100}).runs == ()
 
 
 MINI = {str(n): 600 for n in range(20)}
