@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib.machinery import ModuleSpec
 from inspect import signature
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,9 +65,8 @@ def method_class(name: str) -> type[Method]:
             f"{name} is no method to train",
             expected="a subclass of builders.training.method.Method",
         )
-    for needed in ("loss", "scores"):
-        if getattr(kind, needed) is getattr(Method, needed):
-            raise SpecError(f"{name} has no {needed}", expected="a method with loss and scores")
+    if kind.scores is Method.scores:
+        raise SpecError(f"{name} has no scores", expected="a method that scores the queries")
     return kind
 
 
@@ -164,27 +164,16 @@ def source_of(module: str) -> Path | None:
         return Path(getattr(sys.modules[module], "__file__", None) or "").absolute()
     places: list[str] | None = [str(Path.cwd()), *sys.path]
     found: ModuleSpec | None = None
-    parts = module.split(".")
-    for number in range(len(parts)):
-        if places is None:
+    for name in accumulate(module.split("."), "{}.{}".format):
+        specs = (finder.find_spec(name, places, None) for finder in sys.meta_path)
+        try:
+            found = next(filter(None, specs), None) if places is not None else None
+        except (ImportError, ValueError, OSError):  # of no name, or in a damaged archive
             return None
-        found = _found(".".join(parts[: number + 1]), places)
         if found is None:
             return None
         inside: Iterable[str] | None = found.submodule_search_locations
         # a namespace's own list would look for its parent among the modules that are imported
         places = None if inside is None else list(getattr(inside, "_path", inside))
-    if found is None or not found.has_location or found.origin is None:
-        return None
-    return Path(found.origin) if Path(found.origin).is_file() else None
-
-
-def _found(name: str, places: list[str]) -> ModuleSpec | None:
-    for finder in sys.meta_path:
-        try:
-            spec = finder.find_spec(name, places, None)
-        except (ImportError, ValueError, OSError):
-            continue
-        if spec is not None:
-            return spec
-    return None
+    file = Path(found.origin) if found and found.has_location and found.origin else None
+    return file if file and file.is_file() else None

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import torch
 from msgspec.structs import replace
-from msgspec.structs import replace as changed
 from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
@@ -30,7 +29,7 @@ from builders.training.folder import ABOUT, WEIGHTS, finished
 from builders.training.images import Inputs, levels_in, read_levels
 from builders.training.method import Method
 from builders.training.networks import Network
-from builders.training.settings import DataSettings, RunSettings, of_description
+from builders.training.settings import DataSettings, RunSettings, settings_in
 from fslbench_data.evaluation.inputs import FeaturesOf
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.files import open_regular
@@ -141,7 +140,7 @@ def _read(folder: Path) -> tuple[RunSettings, dict[str, Any], dict[str, torch.Te
             f"the weights in {folder} are not those that its {ABOUT} is about",
             fix="train them again, or fetch them again",
         )
-    return of_description(about["settings"]), about, state
+    return settings_in(about["settings"]), about, state
 
 
 def _load(module: torch.nn.Module, state: dict[str, torch.Tensor], folder: Path) -> None:
@@ -177,7 +176,7 @@ def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
     check_start(settings, folder)
     network, other, about_other = load_network(folder / start_name(settings))
     for about, ours, theirs in (
-        ("network", changed(settings.network, start=""), changed(other.network, start="")),
+        ("network", replace(settings.network, start=""), replace(other.network, start="")),
         ("side", settings.data.side, other.data.side),
         ("channels", settings.data.inputs, other.data.inputs),
     ):

@@ -152,7 +152,7 @@ FILES = [
     ("ProtoNet", "Protonet", "did you mean 'ProtoNet'"),
     ("ProtoNet", "own_methods:Cosin", "did you mean 'Cosine'"),
     ("ProtoNet", "own_methods:NoMethod", "is no method to train"),
-    ("ProtoNet", "own_methods:NoLoss", "has no loss"),
+    ("ProtoNet", "own_methods:NoScores", "has no scores"),
     ("ProtoNet", "own_methods.py:Cosine", "names a file"),
     ("ProtoNet", "nothing_there:Cosine", "there is no module 'nothing_there'"),
     ("ProtoNet", "..a:b", "importing ..a raised"),
@@ -297,8 +297,8 @@ def test_code_is_named_and_compared_before_it_runs(here, mark):
             load_trained(own, COSINE)
     assert not mark.exists()
     (here / "own_methods.py").write_text(OWN)
-    with pytest.raises(errors.BackboneError, match="not by 'own_methods:NoLoss'"):
-        load_trained(own, "own_methods:NoLoss")
+    with pytest.raises(errors.BackboneError, match="not by 'own_methods:NoScores'"):
+        load_trained(own, "own_methods:NoScores")
     with pytest.raises(errors.BackboneError, match="it is one of fslbench"):
         load_trained(here / "out/whole-0", COSINE)
     _tell(own, module="own_methods")
