@@ -51,7 +51,6 @@ class _Begun(Struct):
     threads: _Count = 1
     torch: str = ""
     code: _Hex = ""
-    module: str = ""
     start: _Hex = ""
 
 
@@ -84,7 +83,7 @@ def describe(
         "settings": settings.describe(),
         "images": {"train": images.digest, "validate": validation.digest},
         "classes": int(images.class_sizes.size),
-        **code_of(settings.method),
+        **({"code": code} if (code := code_of(settings.method)) else {}),
         "device": device,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,

@@ -24,7 +24,7 @@ from benchmark_spec.errors import (
 )
 from builders.sources.image_set import ImageSet, differing_images
 from builders.training import shapes_of, state_sha256
-from builders.training.building import build_method, build_network, check_code
+from builders.training.building import build_method, build_network, code_of
 from builders.training.folder import ABOUT, WEIGHTS, finished
 from builders.training.images import Inputs, levels_in, read_levels
 from builders.training.method import Method
@@ -75,7 +75,7 @@ def load_trained(folder: Path, own: str = "") -> Trained:
     """Load a finished training, whoever made it.
 
     If a method of one's own was trained, `own` is its ``MODULE:CLASS``: the module is imported,
-    which runs it, only if it is named here and has the code that the training had.
+    which runs it, only if it is named here, and refused if its code is not the training's.
     """
     settings, about, state = _read(folder)
     method = settings.method
@@ -92,8 +92,13 @@ def load_trained(folder: Path, own: str = "") -> Trained:
             fix=f"if you trust that code, name it: --method {printable(method)}, in Python "
             f"load_trained(folder, {quoted(method)})",
         )
-    if own:
-        check_code(folder, about, own)
+    wanted, found = about.get("code", ""), code_of(own) if own else ""
+    if own and found != wanted:
+        raise BackboneError(
+            f"the code of {quoted(own)} is not that which {folder} was trained with",
+            expected=f"SHA-256 {wanted or 'in its trained.json'}; found {found}",
+            fix="put the method's code back, or train again",
+        )
     made = build_method(settings, about["classes"])
     _load(made, state, folder)
     return Trained(made.eval(), settings, about)
