@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.features.backbones import BACKBONES, FAMILIES
-from builders.features.extraction import Settings, extracted
+from builders.features.block_job import Settings
+from builders.features.extraction import extracted
 from builders.features.shards import Pieces
 from builders.sources.image_set import ImageSet, silent
 from fslbench_data.evaluation.progress import Progress

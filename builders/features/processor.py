@@ -32,7 +32,6 @@ PACKAGES = ("numpy", "pillow", "torch", "torchvision")
 LIBRARIES = {
     "open_clip": ("open_clip_torch", "timm"),
     "mobilenet_v2": (),
-    "coca": ("open_clip_torch", "timm"),
     "blip": ("tokenizers", "transformers"),
     "vit_gpt2": ("tokenizers", "transformers"),
 }

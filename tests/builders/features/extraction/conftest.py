@@ -8,7 +8,8 @@ from tiny_features import TINY, read_pictures, write_checkpoint, write_pictures
 
 for package in ("torch", "timm"):
     pytest.importorskip(package, reason=f"needs {package}, of the extra `builders`")
-from builders.features.extraction import Settings, extracted  # noqa: E402
+from builders.features.block_job import Settings  # noqa: E402
+from builders.features.extraction import extracted  # noqa: E402
 
 
 @pytest.fixture(scope="session")
