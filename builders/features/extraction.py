@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,23 +14,15 @@ from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
 from builders.features.backbone import TRITON, Backbone, DType, resizes_with
 from builders.features.backbones import load_backbone
-from builders.features.block_job import (
-    BlockJob,
-    BlockNetwork,
-    BlockResult,
-    Settings,
-    loaded,
-    surveyed,
-    worked,
-)
+from builders.features.block_job import BlockJob, BlockNetwork, BlockResult, Settings
 from builders.features.decoding import Batch, Batches, inputs_on_gpu, problem_of
-from builders.features.processor import default_batch
-from builders.features.shards import Pieces
-from builders.sources.image_set import ImageSet, silent
-from fslbench_data.evaluation.progress import Progress
+from builders.sources.image_set import ImageSet
 
 AGREEMENT = {"float32": 0.9999, "bfloat16": 0.95}
 """The least cosine of each canary's features to another extraction's, by what was computed in."""
+
+LARGEST_BATCH = 256
+"""The largest default batch: more makes no GPU faster."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +53,17 @@ class Network(BlockNetwork):
 
     def batch_for(self, network: Backbone) -> int:
         """Choose how many pictures to take at a time: on a GPU, what half of its memory holds."""
-        return default_batch(network)
+        torch = require("torch")
+        if network.device.type != "cuda":
+            return 32
+        few = 8
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        network.features(torch.zeros(few, 3, *network.preprocessing.crop, device="cuda"))
+        of_each = max(1, (torch.cuda.max_memory_allocated() - before) // few)
+        torch.cuda.empty_cache()
+        fits = max(1, int(torch.cuda.mem_get_info()[0] // 2 // of_each))
+        return int(min(LARGEST_BATCH, 2 ** (fits.bit_length() - 1)))
 
     def depends_on(self) -> dict[str, Any]:
         """Return who decodes and resizes, and how features are stored and compared."""
@@ -142,29 +142,3 @@ def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:
         return features
 
     return wait
-
-
-def extracted(
-    images: ImageSet,
-    backbone: str,
-    folder: Path,
-    settings: Settings | None = None,
-    progress: Progress = silent,
-) -> AbstractContextManager[tuple[Pieces, dict[str, Any]]]:
-    """Extract features, in pieces by blocks, with provenance; they are kept during the context.
-
-    Folder and errors are those of :func:`builders.features.block_job.worked`; SourceError also if
-    features overflow.
-    """
-    settings = settings or Settings()
-    return worked(Network.of(backbone, settings), images, folder, settings, progress)
-
-
-def described(
-    images: ImageSet, backbone: str, settings: Settings, batch: int | None
-) -> dict[str, Any]:
-    """Return the provenance of a data set's features if they were extracted now."""
-    try:
-        return surveyed(Network.of(backbone, settings), images, settings, batch)
-    finally:
-        loaded.cache_clear()
