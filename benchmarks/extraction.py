@@ -36,9 +36,9 @@ from timm.data.config import resolve_data_config
 from builders.execution.engine import reproducible
 from builders.features.backbone import Backbone, Preprocessing
 from builders.features.backbones import load_backbone
-from builders.features.block_job import Survey
+from builders.features.block_job import BlockJob, Settings, Survey
 from builders.features.checkpoints import timm_preprocessing
-from builders.features.extraction import Extraction, Network, Settings
+from builders.features.extraction import Network
 from builders.features.processor import default_threads, facts
 from builders.sources.image_set import About, ImageSet, images_table
 from fslbench_data.files.pictures import decode
@@ -100,7 +100,7 @@ def _backbone(network: Network, kept: dict[Any, Backbone] = {}) -> Backbone:  # 
         else:
             torch.manual_seed(0)
             module = timm.create_model(ARCHITECTURES[network.name], num_classes=0)
-            found = Backbone.of(network.name, module, _preprocessing(network.name, module))
+            found = Backbone(network.name, module, _preprocessing(network.name, module))
         kept[network] = found.to(network.device, network.dtype)
     return kept[network]
 
@@ -121,7 +121,7 @@ def compare(network: Network, images: ImageSet, rounds: int, settings: Settings)
         Survey(network, threads, settings.batch, settings.block), [0]
     )
     backbone, size = network.load(), survey["batch"]
-    job = Extraction(network, images, survey, settings.workers_for(threads))
+    job = BlockJob(network, images, survey, settings.workers_for(threads))
     number = len(images.images)
     ready = torch.rand(size, 3, *backbone.preprocessing.crop).to(network.device)
     wait = torch.cuda.synchronize if network.device == "cuda" else lambda: None

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from benchmark_spec.digest import content_digest
 from builders.attributes import pixels
-from builders.attributes.captioner import GIVEN
-from builders.attributes.captioners import write_captions
+from builders.attributes.captions import write_captions
 from builders.attributes.given import (
+    GIVEN,
     came_with,
     given_attributes,
     given_texts,
@@ -22,7 +22,7 @@ from builders.attributes.given import (
 from builders.attributes.recipe import PIXELS, Recipe, check_recipe
 from builders.attributes.table import attribute_statistics, attributes_table
 from builders.attributes.taggers import load_tagger
-from builders.features.extraction import Settings
+from builders.features.block_job import Settings
 from builders.sources.image_set import ImageSet, Progress, silent
 
 __all__ = [
@@ -44,7 +44,7 @@ def make_attributes(
     """Make the attributes of a data set's images as a recipe says; gives also how.
 
     `source` is what has read the images; `work` and `settings` are as for
-    :func:`builders.attributes.captioners.write_captions`.
+    :func:`builders.attributes.captions.write_captions`.
     """
     made: dict[str, Any] = {"recipe": recipe.without_paths, "images": content_digest(images.images)}
     total = len(images.images)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -12,6 +12,9 @@ from benchmark_spec.errors import SourceError, SpecError
 from builders.sources import SOURCES
 from builders.sources.image_set import ImageSet
 from builders.sources.source import source_of
+
+GIVEN = "given"
+"""The name for texts that came with the data set, in place of a captioner's."""
 
 
 def given_texts(images: ImageSet, source: str) -> list[str | None]:
@@ -100,36 +103,34 @@ class TaggerErrors:
     @classmethod
     def parse(cls, text: str, where: str = "") -> TaggerErrors:
         """Parse ``miss=0.2,invent=0.05,seed=1``; absent values are 0."""
-        values: dict[str, str] = {}
+        rates: dict[str, float] = {}
+        seed = ""
         for part in text.split(","):
             name, equals, value = part.partition("=")
-            if not equals or name not in _PARTS or name in values:
+            if not equals or name not in _PARTS or name in rates or (name == "seed" and seed):
                 raise SpecError(
                     f"{part!r} in {text!r} does not say how a tagger errs",
                     where=where,
                     expected="miss=RATE,invent=RATE,seed=NUMBER, each once or not at all",
                 )
-            values[name] = value
-        seed = values.pop("seed", "0")
-        if not (seed.isascii() and seed.isdigit() and len(seed) <= _LONGEST_SEED):
-            raise SpecError(
-                f"seed={seed} is no seed",
-                where=where,
-                expected=f"a whole number of at most {_LONGEST_SEED} digits, 0 or more",
-            )
-        rates = dict.fromkeys(values, 0.0)
-        for name, value in values.items():
-            try:
+            if name == "seed":
+                seed = value
+                if not (seed.isascii() and seed.isdigit() and len(seed) <= _LONGEST_SEED):
+                    raise SpecError(
+                        f"{part} is no seed",
+                        where=where,
+                        expected=f"a whole number of at most {_LONGEST_SEED} digits, 0 or more",
+                    )
+                continue
+            with suppress(ValueError):
                 rates[name] = float(value)
-            except ValueError:
-                rates[name] = math.nan
-            if not 0 <= rates[name] <= 1:
+            if not 0 <= rates.get(name, -1) <= 1:
                 raise SpecError(
-                    f"{name}={value} is no rate of errors",
+                    f"{part} is no rate of errors",
                     where=where,
                     expected="a number from 0 to 1, such as 0.2",
                 )
-        return cls(**rates, seed=int(seed))
+        return cls(**rates, seed=int(seed or 0))
 
     def __call__(
         self, attributes: Sequence[Sequence[str]], paths: Sequence[str], words: Sequence[str]

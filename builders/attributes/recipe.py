@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark_spec.errors import SpecError, UnknownNameError
-from builders.attributes.captioner import CAPTIONERS, COCA, GIVEN, check_captioner
-from builders.attributes.captioners import CaptionerName
-from builders.attributes.given import MARK, TaggerErrors, check_given
+from builders.attributes.captioners import CAPTIONERS, check_captioner
+from builders.attributes.captions import CaptionerName
+from builders.attributes.given import GIVEN, MARK, TaggerErrors, check_given
 from builders.attributes.taggers import TAGGERS, check_tagger, load_tagger
 
 OWN_TEXTS, OWN_ATTRIBUTES = {"texts", "text"}, {"attributes"}
@@ -58,9 +58,6 @@ class Recipe:
         family, rest = check_captioner(self.captioner)
         if not rest:
             return str(self)
-        if family == COCA:
-            arch, _, weights = rest.partition("/")
-            return f"{COCA}:{arch}/{Path(weights).name}+{self.tagger}"
         return f"{family}@{Path(rest).expanduser().resolve().name}+{self.tagger}"
 
     @classmethod

@@ -9,7 +9,6 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -89,23 +88,20 @@ def check_tagger(name: str, where: str = "") -> tuple[str, str]:
 def load_tagger(name: str) -> Tagger:
     """Load the tagger of a name such as ``textblob`` or ``spacy:en_core_web_sm``."""
     family, model = check_tagger(name)
-    return SpacyTagger.load(model) if family == "spacy" else TextblobTagger.load()
+    return SpacyTagger(model) if family == "spacy" else TextblobTagger()
 
 
 UNIVERSAL = ("NOUN", "PROPN", "ADJ")
 """Universal parts of speech of nouns, names and adjectives."""
 
 
-@dataclass(frozen=True, eq=False)
 class SpacyTagger(Tagger):
-    """spaCy's tagger and lemmatiser; its parser and its finder of names are left out."""
+    """spaCy's tagger and lemmatiser; its parser and its finder of names are left out.
 
-    model: str
-    pipeline: Any = field(repr=False)
+    A `model` is named by its package; one without tags or lemmas is refused.
+    """
 
-    @classmethod
-    def load(cls, model: str) -> SpacyTagger:
-        """Load a model by its package's name; one without tags or lemmas is refused."""
+    def __init__(self, model: str) -> None:
         spacy = require("spacy", "attributes")
         if not spacy.util.is_package(model):
             raise MissingPackageError(
@@ -114,14 +110,14 @@ class SpacyTagger(Tagger):
                 fix=f"python -m spacy download {model}; or name another that is installed, "
                 "spacy:MODEL; or take textblob, which needs no download",
             )
-        pipeline = spacy.load(model, exclude=["parser", "ner", "senter"])
-        lacking = {"tagger", "attribute_ruler", "lemmatizer"} - set(pipeline.pipe_names)
+        self.model = model
+        self.pipeline = spacy.load(model, exclude=["parser", "ner", "senter"])
+        lacking = {"tagger", "attribute_ruler", "lemmatizer"} - set(self.pipeline.pipe_names)
         if lacking:
             raise BackboneError(
                 f"spaCy's model {model!r} has no {', '.join(sorted(lacking))}",
                 expected="a model such as en_core_web_sm",
             )
-        return cls(model, pipeline)
 
     def describe(self) -> dict[str, Any]:
         """Return what the words depend on; of the model a digest of its files and their paths."""
@@ -155,7 +151,6 @@ PENN = ("NN", "NNS", "NNP", "NNPS", "JJ", "JJR", "JJS")
 IRREGULAR = {"better": "good", "best": "good", "worse": "bad", "worst": "bad"}
 
 
-@dataclass(frozen=True, eq=False)
 class TextblobTagger(Tagger):
     """The PatternTagger of textblob; its lexicon is part of the package.
 
@@ -164,13 +159,9 @@ class TextblobTagger(Tagger):
     the first adjective of the lexicon among what is left when -er or -est is taken off.
     """
 
-    language: Any = field(repr=False)
-    inflect: Any = field(repr=False)
-
-    @classmethod
-    def load(cls) -> TextblobTagger:
-        """Load it; raises MissingPackageError if textblob is not installed."""
-        return cls(require("textblob.en", "attributes"), require("textblob.en.inflect"))
+    def __init__(self) -> None:
+        self.language = require("textblob.en", "attributes")
+        self.inflect = require("textblob.en.inflect")
 
     def describe(self) -> dict[str, Any]:
         """Return what the words depend on."""

@@ -10,7 +10,8 @@ import numpy as np
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.features.backbones import BACKBONES, FAMILIES
-from builders.features.extraction import Settings, extracted
+from builders.features.block_job import Settings, worked
+from builders.features.extraction import Network
 from builders.features.shards import Pieces
 from builders.sources.image_set import ImageSet, silent
 from fslbench_data.evaluation.progress import Progress
@@ -46,12 +47,14 @@ def features_of(
 ) -> AbstractContextManager[tuple[Pieces, dict[str, Any]]]:
     """Extract features of a data set: in pieces, and how they were made, while the context lasts.
 
-    By a backbone's name or ``pixels``.  Unfinished work lies in `folder`, and is gone on with.
+    By a backbone's name or ``pixels``.  Unfinished work lies in `folder`, and is gone on with;
+    errors are those of :func:`builders.features.block_job.worked`.
     """
     check_backbone(backbone)
     if not is_network(backbone):
         return nullcontext(pixel_features(images))
-    return extracted(images, backbone, folder / WORK, settings, progress)
+    settings = settings or Settings()
+    return worked(Network.of(backbone, settings), images, folder / WORK, settings, progress)
 
 
 def pixel_features(images: ImageSet) -> tuple[Pieces, dict[str, Any]]:

@@ -1,8 +1,8 @@
 """A network that turns pictures into features, and its preprocessing.
 
 The reference of preprocessing is Pillow's resizing, which rounds to whole grey levels after columns
-and after rows.  On a GPU the same is done by Triton's kernels, or else by torch's products, so that
-only ties are rounded otherwise.
+and after rows.  On a GPU Triton's kernels do the same, so that only ties are rounded otherwise;
+where they cannot be compiled, Pillow does it there, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache
 from importlib.util import find_spec
 from typing import Any, Literal
 
@@ -38,10 +38,9 @@ TRITON = "Triton"
 @cache
 def resizes_with(device: str) -> str:
     """Name what resizes on a device: on a GPU Triton's kernels where they can be compiled."""
-    if device != "cuda":
-        return "Pillow, the reference"
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
-    return TRITON if compiler and find_spec("triton") else "torch"
+    there = device == "cuda" and compiler and find_spec("triton")
+    return TRITON if there else "Pillow, the reference"
 
 
 @dataclass(frozen=True)
@@ -111,22 +110,17 @@ class Preprocessing:
 
         Images are a uint8 tensor (B, 3, h, w), or a sequence of such (3, h, w) of any sizes.
         """
-        torch = require("torch")
-        if resizes_with(images[0].device.type) == TRITON:
-            from builders.features.resizing import resize
+        torch, device = require("torch"), images[0].device
+        if resizes_with(device.type) != TRITON:
+            pil = require("PIL.Image")
+            pictures = (pil.fromarray(i.permute(1, 2, 0).cpu().numpy()) for i in images)
+            inputs = [torch.from_numpy(self.reference(picture)) for picture in pictures]
+            return torch.stack(inputs).to(device)
+        from builders.features.resizing import resize
 
-            resized = [self.resized(*image.shape[-2:]) for image in images]
-            corners = [self._corner(*size) for size in resized]
-            grey = resize(images, resized, corners, self.crop, self.interpolation, self.fill)
-        elif isinstance(images, torch.Tensor):
-            grey = self._grey(images)
-        else:
-            together: dict[Size, list[int]] = {}
-            for i, image in enumerate(images):
-                together.setdefault(tuple(image.shape[-2:]), []).append(i)
-            grey = torch.empty((len(images), 3, *self.crop), device=images[0].device)
-            for rows in together.values():
-                grey[rows] = self._grey(torch.stack([images[i] for i in rows]))
+        resized = [self.resized(*image.shape[-2:]) for image in images]
+        corners = [self._corner(*size) for size in resized]
+        grey = resize(images, resized, corners, self.crop, self.interpolation, self.fill)
         mean, std = (grey.new_tensor(colour)[:, None, None] for colour in (self.mean, self.std))
         if self.white == 1:
             grey = grey / 255
@@ -158,57 +152,13 @@ class Preprocessing:
         )
         return top, left
 
-    def _grey(self, images: Any) -> Any:
-        """Return whole grey levels 0..255 as float32 (B, 3, H, W), of images of one size."""
-        height, width = self.resized(*images.shape[-2:])
-        top, left = self._corner(height, width)
-        rows, columns = (
-            slice(max(start, 0), start + size)
-            for start, size in zip((top, left), self.crop, strict=True)
-        )
-        grey = images.float()
-        if grey.shape[-1] != width:
-            weights = _weights(grey.shape[-1], width, self.interpolation, grey.device)
-            grey = _rounded(grey @ weights[columns].T)
-        else:
-            grey = grey[..., columns]
-        if grey.shape[-2] != height:
-            weights = _weights(grey.shape[-2], height, self.interpolation, grey.device)
-            grey = _rounded(weights[rows] @ grey)
-        else:
-            grey = grey[..., rows, :]
-        if grey.shape[-2:] == self.crop:
-            return grey
-        fill = grey.new_tensor(self.fill)[:, None, None]
-        canvas = fill.expand(len(grey), 3, *self.crop).clone()
-        rows, columns = (
-            slice(max(-start, 0), max(-start, 0) + size)
-            for start, size in zip((top, left), grey.shape[-2:], strict=True)
-        )
-        canvas[..., rows, columns] = grey
-        return canvas
-
-
-@lru_cache(maxsize=256)
-def _weights(have: int, want: int, interpolation: str, device: Any) -> Any:
-    """Return torch's weights, float32 (want, have), of resizing in one direction."""
-    torch = require("torch")
-    unit = torch.eye(have, device=device)[None, None]
-    how = {} if interpolation == "nearest" else {"antialias": True, "align_corners": False}
-    return torch.nn.functional.interpolate(unit, (want, have), mode=interpolation, **how)[0, 0]
-
-
-def _rounded(grey: Any) -> Any:
-    """Round to whole grey levels, as Pillow does."""
-    return grey.clamp_(0, 255).add_(0.5).floor_()
-
 
 DType = Literal["float32", "bfloat16"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Backbone:
-    """A pretrained network without its classifier.
+    """A pretrained network without its classifier; its output is checked on a black picture.
 
     `module` is the ``torch.nn.Module`` from (B, 3, H, W) to (B, D), in evaluation mode, with so
     many `parameters`; `weights` is where they came from, `weights_sha256` is of the file that
@@ -218,46 +168,26 @@ class Backbone:
     name: str
     module: Any
     preprocessing: Preprocessing
-    dimensions: int
-    parameters: int
-    weights_sha256: str
+    weights_sha256: str = ""
     weights: Mapping[str, str] = field(default_factory=dict)
+    dimensions: int = field(init=False)
+    parameters: int = field(init=False)
 
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        module: Any,
-        preprocessing: Preprocessing,
-        *,
-        weights_sha256: str = "",
-        weights: Mapping[str, str] | None = None,
-    ) -> Backbone:
-        """Make a backbone of a module; its output is checked on a black picture."""
-        torch = require("torch")
-        module.eval().to(memory_format=torch.channels_last)  # convolutions: twice as fast on a CPU
-        black = torch.zeros(1, 3, *preprocessing.crop)
+    def __post_init__(self) -> None:
+        torch, crop = require("torch"), self.preprocessing.crop
+        self.module.eval().to(memory_format=torch.channels_last)  # twice as fast on a CPU
         with torch.no_grad():
             try:
-                features = module(black)
+                features = self.module(torch.zeros(1, 3, *crop))
             except (RuntimeError, ValueError, AssertionError, TypeError) as error:
-                raise BackboneError(
-                    f"{name} takes no pictures of {preprocessing.crop}: {error}"
-                ) from error
+                raise BackboneError(f"{self.name} takes no pictures of {crop}: {error}") from error
         if not isinstance(features, torch.Tensor) or features.ndim != 2 or not features.shape[1]:
             shape = tuple(getattr(features, "shape", ())) or type(features).__name__
-            raise BackboneError(
-                f"{name} gives no features: {shape} of one picture", expected="a vector, (1, D)"
-            )
-        return cls(
-            name=name,
-            module=module,
-            preprocessing=preprocessing,
-            dimensions=features.shape[1],
-            parameters=sum(parameter.numel() for parameter in module.parameters()),
-            weights_sha256=weights_sha256 or state_sha256(module.state_dict()),
-            weights=weights or {},
-        )
+            what = f"{self.name} gives no features: {shape} of one picture"
+            raise BackboneError(what, expected="a vector, (1, D)")
+        self.dimensions = features.shape[1]
+        self.parameters = sum(parameter.numel() for parameter in self.module.parameters())
+        self.weights_sha256 = self.weights_sha256 or state_sha256(self.module.state_dict())
 
     @property
     def device(self) -> Any:

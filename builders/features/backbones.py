@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +56,7 @@ def load_backbone(
             backbone = load(spec, weights_folder)
         else:
             backbone = load(plain, weights_folder, PAPER)
-            backbone = replace(backbone, name=backbone.name + PAPER_SUFFIX)
+            backbone.name += PAPER_SUFFIX
     elif name in WEIGHTS:
         backbone = packaged.load(name, weights_folder)
     else:
@@ -98,7 +97,7 @@ def _load_trained(spec: str, folder: Path | None, paper: Preprocessing | None = 
     data = settings.data
     factor = 1 if data.channels or data.fit else 3
     kept, side = (data.kept, data.kept), (factor * data.kept, factor * data.kept)
-    return Backbone.of(
+    return Backbone(
         f"trained:{place.resolve().name}",
         _flat(network, data, factor),
         Preprocessing(

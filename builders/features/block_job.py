@@ -1,4 +1,8 @@
-"""Jobs on a data set's images by a network, in blocks of ids: what features and captions share."""
+"""Work of a network on a data set's images, in blocks of ids: what features and captions share.
+
+It streams, goes on where it was stopped, and is the same with every engine: the unit is a block of
+images by their ids; within it batches of one size, from its first image on.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +20,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import EngineError, SourceError
+from benchmark_spec.digest import content_digest
+from benchmark_spec.errors import EngineError, SourceError, SpecError
 from benchmark_spec.extras import require
 from benchmark_spec.naming import slug
-from builders.execution.engine import Engine, Work, reproducible
+from builders.execution.engine import Engine, LocalEngine, Work, reproducible
 from builders.execution.steps import Journal, Made, Step
-from builders.features.decoding import Batches, Gives, Reader, problem_of
-from builders.features.processor import Device, check_facts
+from builders.features.backbone import TRITON, DType
+from builders.features.decoding import Batches, Reader, problem_of
+from builders.features.processor import Device, check_facts, default_threads, facts
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
 from fslbench_data.files import whole_file
@@ -30,33 +36,112 @@ from fslbench_data.files import whole_file
 JOURNAL_FILE = "extraction.json"
 LOCK_FILE = ".lock"
 
+BLOCKS: dict[Device, int] = {"cuda": 1024, "cpu": 128}
+"""Images of a block, which a killed run loses.  Block b is the ids from their number · b."""
+
 
 class DeviceMemoryError(EngineError):
     """A batch that does not fit the GPU's memory."""
 
 
 @dataclass(frozen=True)
-class Loader(ABC):
-    """A named network that any process can load; `weights` is a folder of checkpoints.
+class Settings:
+    """How to extract.
 
-    The name begins with that of its family; `device` is where the network computes.
+    Attributes
+    ----------
+    weights
+        The folder that ``fslbench-build fetch`` has filled, and of other checkpoints.
+    batch
+        Pictures at a time, at most a block: 32 unless given, on a GPU what half of its memory
+        holds.
+    workers
+        Processes that decode, for each that computes: one for four threads unless given, for a GPU
+        as many as threads.
+    threads
+        Of the processor, for each process that computes: all unless given, for a GPU 16.
+    skip_corrupt
+        Give an image that cannot be read zeros as its features, rather than an error.
+    block
+        Images of a block, 1024 on a GPU and 128 elsewhere unless given.
+    engine
+        What computes the blocks.
+    """
+
+    weights: Path | None = None
+    device: Device = "cpu"
+    dtype: DType = "float32"
+    batch: int | None = None
+    workers: int | None = None
+    threads: int | None = None
+    skip_corrupt: bool = False
+    block: int = 0
+    engine: Engine = field(default_factory=LocalEngine, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.block:
+            object.__setattr__(self, "block", BLOCKS[self.device])
+        for name, least, most in (
+            ("batch", 1, self.block),
+            ("workers", 0, 2**10),
+            ("threads", 1, 2**10),
+        ):
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise SpecError(f"{name} is {value}", expected=f"{least} to {most}")
+
+    def workers_for(self, threads: int) -> int:
+        """Return how many processes decode for a network with so many threads."""
+        if self.workers is not None:
+            return self.workers
+        return threads if self.device == "cuda" else max(1, threads // 4)
+
+
+BlockResult = tuple[NDArray[Any], Mapping[int, str]]
+"""The values of a block's images, and what was wrong with images that are zeros."""
+
+
+@dataclass(frozen=True)
+class BlockNetwork(ABC):
+    """A named network that any process can load, and what it makes of blocks of images.
+
+    The name begins with that of its family; `weights` is a folder of checkpoints, and `device`
+    where the network computes.
     """
 
     name: str
     weights: Path | None = None
     device: Device = "cpu"
 
+    too_large: ClassVar[str]
+    """The error for so many pictures at a time (``{}``) that they do not fit."""
+    mend: ClassVar[str] = "get the file again"
+    """What to do about an image that cannot be read."""
+    most: ClassVar[int] = 2**20
+    """The most images of a block."""
+    skip_corrupt = False  # else images that cannot be read have zeros
+
     @abstractmethod
     def load(self) -> Any:
         """Load the network."""
 
     @abstractmethod
-    def survey(self, threads: int, batch: int | None, block: int) -> dict[str, Any]:
-        """Return what the results will depend on, on this machine."""
+    def batch_for(self, network: Any) -> int:
+        """Choose how many pictures the loaded network takes at a time."""
+
+    def depends_on(self) -> dict[str, Any]:
+        """Return what its results depend on besides network, machine, threads and batches."""
+        return {"decoder": "Pillow"}
+
+    @abstractmethod
+    def results(
+        self, job: BlockJob, blocks: list[int], network: Any, batches: Batches
+    ) -> Iterator[BlockResult]:
+        """Compute blocks; the pictures of the next are on their way meanwhile."""
 
 
 @lru_cache(maxsize=1)
-def loaded(network: Loader) -> Any:
+def loaded(network: BlockNetwork) -> Any:
     """Load a network; a process keeps the last one."""
     return network.load()
 
@@ -65,7 +150,7 @@ def loaded(network: Loader) -> Any:
 class Survey:
     """The job that returns what the results will depend on, on the machines of the work."""
 
-    network: Loader
+    network: BlockNetwork
     threads: int
     batch: int | None
     block: int
@@ -77,31 +162,38 @@ class Survey:
 
     def start(self) -> Work[int, dict[str, Any]]:
         """Load the network."""
-        return lambda blocks: (
-            self.network.survey(self.threads, self.batch, self.block) for _ in blocks
-        )
+        return lambda blocks: (self._facts() for _ in blocks)
+
+    def _facts(self) -> dict[str, Any]:
+        machine = facts(self.device, self.network.name)
+        with reproducible(self.threads):
+            network = loaded(self.network)
+            batch = min(self.batch or self.network.batch_for(network), self.block)
+        sizes = {"threads": self.threads, "batch": batch, "block": self.block}
+        return {**network.describe(), **machine, **sizes, **self.network.depends_on()}
 
 
-BlockResult = tuple[NDArray[Any], Mapping[int, str]]
-"""The values of a block's images, and what was wrong with images that are zeros."""
+def surveyed(
+    network: BlockNetwork, images: ImageSet, settings: Settings, batch: int | None
+) -> dict[str, Any]:
+    """Return what a network's results depend on, with a `batch` where settings have none."""
+    threads, block = settings.threads or default_threads(settings.device), settings.block
+    survey = Survey(network, threads, settings.batch or batch, min(block, network.most))
+    ((_, found),) = settings.engine.run(survey, [0])
+    return {**found, "dataset": images.name, "images": content_digest(images.images)}
 
 
 @dataclass(frozen=True)
-class BlockJob(ABC):
-    """A job that follows a :class:`Survey`; block b is the ids from ``block``·b on.
+class BlockJob:
+    """The job that computes blocks; block b is the ids from ``block``·b on.
 
     A machine that differs from what was `surveyed` is refused; `workers` are processes that decode.
     """
 
-    network: Loader
+    network: BlockNetwork
     images: ImageSet = field(repr=False)
     surveyed: dict[str, Any]
     workers: int
-
-    too_large: ClassVar[str]
-    """The error for so many pictures at a time (``{}``) that they do not fit."""
-    mend: ClassVar[str] = "get the file again"
-    """What to do about an image that cannot be read."""
 
     @property
     def threads(self) -> int:
@@ -114,32 +206,29 @@ class BlockJob(ABC):
         return self.network.device
 
     @property
-    def gives(self) -> Gives:
-        """The form in which decoding processes return pictures."""
-        return "inputs"
+    def on_gpu(self) -> bool:
+        """Whether a GPU decodes and resizes pictures."""
+        return self.surveyed.get("resized_by") == TRITON
 
     def start(self) -> Work[int, BlockResult]:
         """Load the network, and start the processes that decode."""
         check_facts(self.surveyed, self.network.name)
         network = loaded(self.network)
-        reader = Reader(self.images, network.preprocessing, self.gives)
+        reader = Reader(self.images, network.preprocessing, for_gpu=self.on_gpu)
         batches = Batches(reader, self.workers, pinned=self.device == "cuda")
 
         def work(blocks: Iterable[int]) -> Iterator[BlockResult]:
             with reproducible(self.threads):
                 try:
-                    yield from self.results(list(blocks), network, batches)
+                    yield from self.network.results(self, list(blocks), network, batches)
                 except require("torch").OutOfMemoryError:
+                    too_large = self.network.too_large.format(self.surveyed["batch"])
                     raise DeviceMemoryError(
-                        f"{self.too_large.format(self.surveyed['batch'])} the memory of the GPU",
+                        f"{too_large} the memory of the GPU",
                         fix="give a smaller --batch, or end what else uses the GPU",
                     ) from None
 
         return work
-
-    @abstractmethod
-    def results(self, blocks: list[int], network: Any, batches: Batches) -> Iterator[BlockResult]:
-        """Compute blocks; the pictures of the next are on their way meanwhile."""
 
     def ids_of(self, block: int) -> range:
         """Return the ids of a block's images."""
@@ -156,20 +245,18 @@ class BlockJob(ABC):
     def refuse(self, problems: Mapping[int, str]) -> None:
         """Refuse images that cannot be read."""
         for image_id, problem in problems.items():
-            raise SourceError(
-                problem_of(self.images, image_id, problem), expected="a whole image", fix=self.mend
-            )
+            what, fix = problem_of(self.images, image_id, problem), self.network.mend
+            raise SourceError(what, expected="a whole image", fix=fix)
 
-    def compute(
-        self, work: WorkFolder, engine: Engine, progress: Progress, *, whole: bool = False
-    ) -> range:
+    def compute(self, work: WorkFolder, engine: Engine, progress: Progress) -> range:
         """Compute the blocks that are not made yet into a folder; gives the numbers of all.
 
-        With `whole`, blocks with zeros in place of an image are made again.
+        Blocks with zeros in place of an image are made again unless the network skips such.
         """
         blocks = range(-(-len(self.images.images) // int(self.surveyed["block"])))
         kept = {block: work.kept(work.step(block)) for block in blocks}
-        missing = [b for b, made in kept.items() if made is None or (whole and made.result)]
+        again = not self.network.skip_corrupt
+        missing = [b for b, made in kept.items() if made is None or (again and made.result)]
         progress(sum(len(self.ids_of(b)) for b in blocks if b not in missing), resumed=True)
         results = engine.run(self, missing)
         for block in missing:
@@ -203,11 +290,6 @@ class WorkFolder(Journal):
         values: NDArray[Any] = np.load(self.folder / f"{block:08d}.npy", allow_pickle=False)
         return values
 
-    def problems(self, blocks: Iterable[int]) -> dict[str, str]:
-        """Return the problems of images of finished blocks that are zeros, by id."""
-        results = (self.result(self.step(block)) for block in blocks)
-        return {image: problem for result in results for image, problem in result.items()}
-
     def check_unchanged(self, images: ImageSet) -> None:
         """Throw all blocks away if the raw folder changed while they were made.
 
@@ -232,14 +314,35 @@ class WorkFolder(Journal):
 
 
 @contextmanager
-def work_folder(folder: Path, network: str, images: ImageSet) -> Iterator[WorkFolder]:
-    """Open the folder of unfinished work by a network on a data set, which lies in `folder`.
+def worked(
+    network: BlockNetwork, images: ImageSet, folder: Path, settings: Settings, progress: Progress
+) -> Iterator[tuple[Iterable[NDArray[Any]], dict[str, Any]]]:
+    """Compute the values of all images, block by block, with what they depend on.
 
-    It is removed at the end, unless the context is left by an exception.
+    Finished blocks lie in `folder`, in one for the network and the data set, and are removed at
+    the end, unless the context is left by an exception.  SourceError if an image cannot be read,
+    OutputError if the folder holds an unfinished run of something else, EngineError if there is no
+    such device or machines differ.
     """
-    work = WorkFolder(folder / slug(network)[-80:] / images.name)
+    work, anew = WorkFolder(folder / slug(network.name)[-80:] / images.name), False
     try:
-        yield work
+        made = surveyed(network, images, settings, (work.of or {}).get("batch"))
+        while True:
+            expected = "the same images, backbone and settings as when it was begun"
+            work.begin(made, anew=anew, expected=expected)
+            job = BlockJob(network, images, made, settings.workers_for(made["threads"]))
+            try:
+                blocks = job.compute(work, settings.engine, progress)
+                break
+            except DeviceMemoryError:
+                if made["batch"] == 1:
+                    raise
+                made, anew = {**made, "batch": made["batch"] // 2}, True
+        work.check_unchanged(images)
+        wrong = [work.result(work.step(block)) for block in blocks]
+        if left_out := {image: what for result in wrong for image, what in result.items()}:
+            made = {**made, "left_out": left_out}
+        yield map(work.values, blocks), made
     except BaseException:
         work.close()
         raise

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,6 @@ from builders.sources.packaged import canaries
 from fslbench_data.files.pictures import ORIENTATION, decode, opened
 
 Ids = Sequence[int]
-Gives = Literal["inputs", "pixels", "files"]
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,14 @@ class Batch:
 class Reader:
     """Reads the pictures of a data set in the processes of torch's loader.
 
-    It gives ``inputs`` of the network; ``pixels``, which a GPU makes them of; or ``files``, which
-    are the bytes of JPEG files, and pixels where there is no plain one.
+    It gives the network's inputs; or, `for_gpu`, what a GPU makes them of: the bytes of JPEG files,
+    and grey levels where there is no plain one.
     """
 
-    def __init__(self, images: ImageSet, preprocessing: Preprocessing, gives: Gives) -> None:
-        self.images, self.preprocessing, self.gives = images, preprocessing, gives
+    def __init__(
+        self, images: ImageSet, preprocessing: Preprocessing, *, for_gpu: bool = False
+    ) -> None:
+        self.images, self.preprocessing, self.for_gpu = images, preprocessing, for_gpu
         self.paths: list[str] = images.images.column("path").to_pylist()
         self.digests: list[str | None] = images.images.column("sha256").to_pylist()
         refuses = bool(preprocessing.sizes or preprocessing.grey)
@@ -74,7 +75,7 @@ class Reader:
         torch = require("torch")
         problems: dict[int, str] = {}
         parts = [torch.from_numpy(self._part(i, problems)) for i in ids]
-        if self.gives == "inputs":
+        if not self.for_gpu:
             return Batch(ids, torch.stack(parts), (), problems)
         shapes = tuple(tuple(part.shape) for part in parts)
         return Batch(ids, torch.cat([part.reshape(-1) for part in parts]), shapes, problems)
@@ -84,7 +85,7 @@ class Reader:
             return self._read(image_id)
         except Exception as error:
             problems[image_id] = str(error).splitlines()[0] if str(error) else repr(error)
-            kind = np.float32 if self.gives == "inputs" else np.uint8
+            kind = np.uint8 if self.for_gpu else np.float32
             return np.zeros((3, *self.preprocessing.crop), dtype=kind)
 
     def _read(self, image_id: int) -> NDArray[Any]:
@@ -96,12 +97,12 @@ class Reader:
             data = file.read_bytes()
             if expected and hashlib.sha256(data).hexdigest() != expected:
                 raise ValueError(f"is another file than was read before: not SHA-256 {expected}")
-            if self.gives == "files" and not self._checks and is_plain_jpeg(data):
+            if self.for_gpu and not self._checks and is_plain_jpeg(data):
                 return np.frombuffer(bytearray(data), dtype=np.uint8)
             picture = decode(data)
         if self._checks:
             self.preprocessing.check(picture)
-        if self.gives == "inputs":
+        if not self.for_gpu:
             return self.preprocessing.reference(picture)
         return np.ascontiguousarray(np.asarray(picture).transpose(2, 0, 1))
 

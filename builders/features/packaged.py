@@ -127,7 +127,7 @@ def load(name: str, folder: Path | None) -> Backbone:
     module, _ = network_and_classifier(name, folder)
     preprocessing = efficientnet_lite(SIZES[name]) if name in SIZES else MOBILENET_V2
     weights = WEIGHTS[name]
-    return Backbone.of(
+    return Backbone(
         name, module, preprocessing, weights_sha256=weights.sha256, weights=weights.describe()
     )
 

@@ -21,7 +21,8 @@ from benchmark_spec.version import __version__
 from builders.execution.parquet import write_shard, written
 from builders.execution.steps import check_folder
 from builders.features import WORK, Settings, features_of, is_network
-from builders.features.extraction import described
+from builders.features.block_job import loaded, surveyed
+from builders.features.extraction import Network
 from builders.features.shards import Pieces, cut
 from builders.sources.image_set import ImageSet, silent
 from builders.sources.packaged import canaries
@@ -166,7 +167,11 @@ def _finished(
     provenance, tables = finished.provenance(images.name), finished.of(images.name)
     if is_network(backbone):
         left_out = provenance.pop("left_out", None)
-        wanted = described(images, backbone, settings, provenance.get("batch"))
+        network, batch = Network.of(backbone, settings), provenance.get("batch")
+        try:
+            wanted = surveyed(network, images, settings, batch)
+        finally:
+            loaded.cache_clear()
         if left_out and not settings.skip_corrupt:
             return None
     else:

@@ -18,13 +18,8 @@ from benchmark_spec.errors import EngineError
 from benchmark_spec.extras import require
 from benchmark_spec.version import __version__
 from builders.execution.engine import check_device
-from builders.features.backbone import Backbone
 
 Device = Literal["cpu", "cuda"]
-
-CPU_BATCH = 32
-LARGEST_BATCH = 256
-"""The largest default batch: more makes no GPU faster."""
 
 THREADS_OF_GPU = 16
 
@@ -32,7 +27,6 @@ PACKAGES = ("numpy", "pillow", "torch", "torchvision")
 LIBRARIES = {
     "open_clip": ("open_clip_torch", "timm"),
     "mobilenet_v2": (),
-    "coca": ("open_clip_torch", "timm"),
     "blip": ("tokenizers", "transformers"),
     "vit_gpt2": ("tokenizers", "transformers"),
 }
@@ -77,21 +71,6 @@ def check_facts(expected: Mapping[str, Any], network: str) -> None:
                 fix="use machines of one kind with the same packages: features of different "
                 "ones agree only nearly, and a feature set is to have one digest",
             )
-
-
-def default_batch(backbone: Backbone) -> int:
-    """Choose how many pictures to take at a time: on a GPU, what half of its memory holds."""
-    torch = require("torch")
-    if backbone.device.type != "cuda":
-        return CPU_BATCH
-    few = 8
-    before = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    backbone.features(torch.zeros(few, 3, *backbone.preprocessing.crop, device="cuda"))
-    of_each = max(1, (torch.cuda.max_memory_allocated() - before) // few)
-    torch.cuda.empty_cache()
-    fits = max(1, int(torch.cuda.mem_get_info()[0] // 2 // of_each))
-    return int(min(LARGEST_BATCH, 2 ** (fits.bit_length() - 1)))
 
 
 def _cpu_model() -> str:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import inspect
-import sys
-from collections.abc import Iterable, Mapping
-from importlib.machinery import ModuleSpec
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, get_type_hints
 
 import torch
-from msgspec import Meta
 
 from benchmark_spec.declared import MisfitError, declared
 from benchmark_spec.errors import (
-    BackboneError,
     FSLBenchError,
     SpecError,
     UnknownNameError,
     printable,
-    quoted,
 )
 from builders.training.method import Method
 from builders.training.methods import METHODS
@@ -32,14 +26,6 @@ from fslbench_data.files import sha256_of
 OWN = "MODULE:CLASS, such as my_methods:MyMethod"
 _OF_DATA = ("classes", "side", "way")
 """What a method may take in addition to its settings."""
-_MOST = 10**9
-_SHAPES: dict[type, Any] = {
-    bool: bool,
-    int: Annotated[int, Meta(ge=-_MOST, le=_MOST, description="a whole number")],
-    float: Annotated[float, Meta(ge=-_MOST, le=_MOST, description="a number")],
-    str: str,
-}
-"""What a setting of one of our methods is, by the type of its default."""
 
 
 def method_class(name: str) -> type[Method]:
@@ -64,24 +50,22 @@ def method_class(name: str) -> type[Method]:
             f"{name} is no method to train",
             expected="a subclass of builders.training.method.Method",
         )
-    for needed in ("loss", "scores"):
-        if getattr(kind, needed) is getattr(Method, needed):
-            raise SpecError(f"{name} has no {needed}", expected="a method with loss and scores")
+    if kind.scores is Method.scores:
+        raise SpecError(f"{name} has no scores", expected="a method that scores the queries")
     return kind
 
 
 def check_method(settings: RunSettings) -> None:
     """Raise UnknownNameError or SpecError if there is no such method or setting of it."""
-    takes = signature(method_class(settings.method)).parameters
+    kind = method_class(settings.method)
+    takes = signature(kind).parameters
     names = set(takes) - {"network", *_OF_DATA}
+    types = get_type_hints(kind.__init__) if settings.method in METHODS else {}
     for name, value in settings.settings.items():
         if name not in names:
             raise UnknownNameError(f"setting of {settings.method}", name, names)
-        shape = _SHAPES.get(type(takes[name].default))
-        if shape is None or settings.method not in METHODS:
-            continue
         try:
-            declared(value, shape)
+            declared(value, types.get(name, Any))
         except MisfitError as error:
             raise SpecError(
                 f"{name} is {error.value}",
@@ -121,70 +105,7 @@ def build_network(settings: RunSettings) -> Network:
     return network
 
 
-def code_of(method: str) -> dict[str, str]:
-    """Return what a training records of a method of one's own: the SHA-256 of its file.
-
-    The file's module is added where it is not the one that ``MODULE:CLASS`` names.
-    """
-    if ":" not in method:
-        return {}
-    kind = method_class(method)
-    file = inspect.getsourcefile(kind)
-    if file is None:
-        return {}
-    code, named = sha256_of(Path(file)), method.rpartition(":")[0]
-    return {"code": code, **({} if kind.__module__ == named else {"module": kind.__module__})}
-
-
-def check_code(folder: Path, about: Mapping[str, Any], method: str) -> None:
-    """Refuse a method if its code is not that of the training; it is imported after that."""
-    module = about.get("module", method.rpartition(":")[0])
-    file = source_of(module)
-    if file is None:
-        raise SpecError(
-            f"there is no module {quoted(module)}",
-            expected=f"a module that Python finds, in a file of its own: {OWN}",
-            fix="call from the folder that the module lies in, or install it",
-        )
-    wanted, found = about.get("code"), sha256_of(file)
-    if found == wanted:
-        found = code_of(method).get("code", "")
-    if found != wanted:
-        raise BackboneError(
-            f"the code of {quoted(method)} is not that which {folder} was trained with",
-            where=str(file),
-            expected=f"SHA-256 {wanted or 'in its trained.json'}; found {found}",
-            fix="put the method's code back, or train again",
-        )
-
-
-def source_of(module: str) -> Path | None:
-    """Find the file of a module as an import would, and run neither it nor its packages."""
-    if module == "__main__":  # the script that is running
-        return Path(getattr(sys.modules[module], "__file__", None) or "").absolute()
-    places: list[str] | None = [str(Path.cwd()), *sys.path]
-    found: ModuleSpec | None = None
-    parts = module.split(".")
-    for number in range(len(parts)):
-        if places is None:
-            return None
-        found = _found(".".join(parts[: number + 1]), places)
-        if found is None:
-            return None
-        inside: Iterable[str] | None = found.submodule_search_locations
-        # a namespace's own list would look for its parent among the modules that are imported
-        places = None if inside is None else list(getattr(inside, "_path", inside))
-    if found is None or not found.has_location or found.origin is None:
-        return None
-    return Path(found.origin) if Path(found.origin).is_file() else None
-
-
-def _found(name: str, places: list[str]) -> ModuleSpec | None:
-    for finder in sys.meta_path:
-        try:
-            spec = finder.find_spec(name, places, None)
-        except (ImportError, ValueError, OSError):
-            continue
-        if spec is not None:
-            return spec
-    return None
+def code_of(method: str) -> str:
+    """Return the SHA-256 of the file of a method of one's own; '' for one of ours."""
+    file = inspect.getsourcefile(method_class(method)) if ":" in method else None
+    return sha256_of(Path(file)) if file else ""

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
-from msgspec import Meta, Struct
-from torch import Tensor
+from msgspec import Meta, Struct, convert
+from msgspec.structs import asdict
 
 from benchmark_spec.declared import declared, parsed_json
 from benchmark_spec.errors import FSLBenchError, SpecError
@@ -22,7 +21,7 @@ from builders.training import shapes_of, state_sha256
 from builders.training.building import code_of
 from builders.training.images import TrainingImages
 from builders.training.method import Method
-from builders.training.settings import RunSettings, of_description
+from builders.training.settings import RunSettings, settings_in
 from fslbench_data.files import open_regular, read_regular, whole_file, write_whole
 
 ABOUT, CHECKPOINT, WEIGHTS, CURVE = "trained.json", "checkpoint.pt", "weights.pt", "curve.csv"
@@ -52,7 +51,6 @@ class _Begun(Struct):
     threads: _Count = 1
     torch: str = ""
     code: _Hex = ""
-    module: str = ""
     start: _Hex = ""
 
 
@@ -64,8 +62,7 @@ class _Finished(_Begun, kw_only=True):
     accuracy: float = 0.0
 
 
-@dataclass
-class Progress:
+class Progress(Struct):
     """How far a training is.
 
     `curve` has of each validation step, mean loss since the last, and accuracy; `best` the first
@@ -73,9 +70,9 @@ class Progress:
     """
 
     step: int = 0
-    losses: list[float] = field(default_factory=list)
-    curve: list[tuple[int, float, float]] = field(default_factory=list)
-    best: dict[str, Tensor] = field(default_factory=dict)
+    losses: list[float] = []
+    curve: list[tuple[int, float, float]] = []
+    best: dict[str, Any] = {}
 
 
 def describe(
@@ -86,7 +83,7 @@ def describe(
         "settings": settings.describe(),
         "images": {"train": images.digest, "validate": validation.digest},
         "classes": int(images.class_sizes.size),
-        **code_of(settings.method),
+        **({"code": code} if (code := code_of(settings.method)) else {}),
         "device": device,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
@@ -114,7 +111,7 @@ def begun(folder: Path) -> dict[str, Any] | None:
 
 def check_same(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
     """Refuse a folder that was begun with other settings or images."""
-    then = {**then, "settings": of_description(then["settings"]).describe()}
+    then = {**then, "settings": settings_in(then["settings"]).describe()}
     for name in _OF_TRAINING:
         if name not in now:
             continue
@@ -144,7 +141,7 @@ def save(
         "about": json.dumps(about),
         "method": method.state_dict(),
         "optimizer": optimizer.state_dict(),
-        "progress": vars(progress),
+        "progress": asdict(progress),
     }
     _save(folder / CHECKPOINT, kept)
 
@@ -156,17 +153,14 @@ def resume(
     if not (folder / CHECKPOINT).exists():
         return Progress()
     kept = _checkpoint(folder)
-    then = {"device": "cpu", **kept["about"]}
+    then = kept["about"]
     check_same(then, about, folder)
     for name in _OF_BITS:
         if then.get(name) != about.get(name):
-            change = (
-                "put the method's code back"
-                if name == "code"
-                else f"give --{name} {then.get(name)}"
-            )
+            before = then.get(name)
+            change = "put the method's code back" if name == "code" else f"give --{name} {before}"
             raise SpecError(
-                f"{folder} was begun with {name} {then.get(name)}, not {about.get(name)}",
+                f"{folder} was begun with {name} {before}, not {about.get(name)}",
                 where=str(folder),
                 expected="the same to the end: other weights would come of it",
                 fix=f"{change}, or name a new folder",
@@ -174,10 +168,17 @@ def resume(
     try:
         method.load_state_dict(kept["method"])
         optimizer.load_state_dict(kept["optimizer"])
-        progress = Progress(**kept["progress"])
-        _check_progress(progress, method)
+        progress = convert(kept["progress"], Progress)
+        best = shapes_of(progress.best)
     except Exception as error:  # torch has no kind of its own for a state of something else
         raise _damaged(folder / CHECKPOINT, f"{type(error).__name__}: {error}") from None
+    steps = [0, *(step for step, _, _ in progress.curve)]
+    if (
+        steps != sorted(set(steps))
+        or not max(1, steps[-1]) <= progress.step <= 2**53
+        or best != (shapes_of(method.state_dict()) if progress.curve else {})
+    ):
+        raise _damaged(folder / CHECKPOINT, "steps or the best weights are no training's")
     return progress
 
 
@@ -214,26 +215,10 @@ def _checkpoint(folder: Path) -> dict[str, Any]:
 def _checked(about: Any, kind: type[_Begun], path: Path) -> dict[str, Any]:
     """Return a file's description of a training; SpecError if it is not one."""
     try:
-        of_description(declared(about, kind).settings)
+        settings_in(declared(about, kind).settings)
     except ValueError as error:
         raise _damaged(path, str(error)) from None
     return dict(about)
-
-
-def _check_progress(progress: Progress, method: Method) -> None:
-    """Raise a ValueError for a progress that no training of the method has had."""
-    rows = [(type(step), type(loss), type(right)) for step, loss, right in progress.curve]
-    steps = [step for step, _, _ in progress.curve]
-    if (
-        type(progress.step) is not int
-        or not 1 <= progress.step <= 2**53
-        or any(type(loss) is not float for loss in progress.losses)
-        or rows != [(int, float, float)] * len(rows)
-        or steps != sorted(set(steps))
-        or (steps and not 0 < steps[0] <= steps[-1] <= progress.step)
-        or shapes_of(progress.best) != (shapes_of(method.state_dict()) if steps else {})
-    ):
-        raise ValueError("steps, losses or the best weights are not those of a training")
 
 
 def _save(path: Path, content: Mapping[str, Any]) -> None:

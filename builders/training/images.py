@@ -222,12 +222,9 @@ def keep_images(
     """
     state = raw_state(_raw_folder(data, raw))
     if is_kept(path):
-        if raw is None:
-            return
         with _kept_arrays(path) as kept:
-            before = str(kept["state"])
-        if before == state:
-            return
+            if raw is None or str(kept["state"]) == state:
+                return
     images, validation = read_images(data, raw, progress)
     parts = [images] if validation is images else [images, validation]
     arrays: dict[str, Any] = {"state": np.array(state)}

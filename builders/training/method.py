@@ -82,9 +82,13 @@ class Method(nn.Module):
         super().__init__()
         self.network = network
 
-    @abstractmethod
-    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
-        """Compute what is minimised, a scalar, of the input that :attr:`trained_by` names."""
+    def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
+        """Compute what is minimised, a scalar, of the input that :attr:`trained_by` names.
+
+        Unless a method has its own, it is the mean cross-entropy of an episode's queries.
+        """
+        task = needed(episode)
+        return episode_loss(self.scores(task.support, task.query.flatten(0, 1)), task)
 
     @abstractmethod
     def scores(self, support: Tensor, query: Tensor) -> Tensor:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from math import cos, pi
@@ -52,18 +51,17 @@ _STEP, _VALIDATION, _INNER, _CHANGES = range(4)
 """What a generator is of, before the seed and the number of the step or task."""
 
 
-Load = Callable[[NDArray[np.uint8]], Tensor]
-"""Makes a network's input of levels."""
-
-
 def _draw_episode(
     images: TrainingImages,
     eligible: Positions,
     protocol: Protocol,
     rng: np.random.Generator,
-    load: Load,
+    load: Callable[[NDArray[np.uint8]], Tensor],
 ) -> Episode:
-    """Draw K classes uniformly, and S + Q images of each, no image twice."""
+    """Draw K classes uniformly, and S + Q images of each, no image twice.
+
+    `load` makes a network's input of their levels.
+    """
     classes = rng.choice(eligible, protocol.way, replace=False)
     count = protocol.shot + protocol.query
     within = [rng.choice(images.class_sizes[c], count, replace=False) for c in classes]
@@ -103,14 +101,23 @@ def train(
         saved = time.monotonic()
         while progress.step < settings.training.steps:
             optimizer.param_groups[0]["lr"] = next(rates)
-            with _of_method(settings, progress.step):
+            begun = progress.step + 1
+            judged = begun == settings.training.steps or begun % settings.validation.every == 0
+            try:
                 progress.losses.append(_step(method, optimizer, settings, images, progress.step))
-            progress.step += 1
-            end = progress.step == settings.training.steps
-            judged = end or progress.step % settings.validation.every == 0
-            if judged:
-                with _of_method(settings, progress.step):
+                progress.step = begun
+                if judged:
                     report(_judge(method, settings, validation, progress))
+            except FSLBenchError:
+                raise
+            except Exception as error:  # of the method, such as for images that are too small
+                raise MethodFailedError.of(
+                    settings.method,
+                    error,
+                    where=f"step {begun}, {lines_of(error)}",
+                    fix="see whether network, side, episode and settings fit the method",
+                ) from error
+            if judged:
                 write_curve(folder, progress)
             if judged or time.monotonic() - saved > SECONDS:
                 save(folder, about, method, optimizer, progress)
@@ -217,19 +224,3 @@ def _rates(how: TrainingSettings) -> Iterator[float]:
 def _device(method: Method) -> torch.device:
     """Return the device of a method's weights."""
     return next(method.parameters()).device
-
-
-@contextmanager
-def _of_method(settings: RunSettings, step: int) -> Iterator[None]:
-    """Turn what a method raises, such as for images that are too small, into an error of ours."""
-    try:
-        yield
-    except FSLBenchError:
-        raise
-    except Exception as error:
-        raise MethodFailedError.of(
-            settings.method,
-            error,
-            where=f"step {step + 1}, {lines_of(error)}",
-            fix="see whether network, side, episode and settings fit the method",
-        ) from error

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, to_builtins
 
 from benchmark_spec.declared import MisfitError, declared, read_toml
-from benchmark_spec.errors import SpecError, quoted
+from benchmark_spec.errors import quoted
 from benchmark_spec.protocol import Protocol
 
 MOST_SEED = 2**64 - 1
@@ -165,60 +165,34 @@ class RunSettings(Struct, frozen=True, forbid_unknown_fields=True):
         return described
 
 
-def of_description(described: Any) -> RunSettings:
-    """Read back what :meth:`RunSettings.describe` returned, whoever may have changed it since."""
-    where = "settings of a training"
-    try:
-        return _settings(described)
-    except MisfitError as error:
-        if not error.known:
-            raise error.at(where) from None
-        raise SpecError(
-            f"this version knows no {error.value}",
-            where=", ".join([where, *error.places]),
-            expected=f"fields among {', '.join(error.known)}",
-            fix="update fslbench: a later version trained it",
-        ) from None
-
-
 def read_settings(path: Path) -> RunSettings:
     """Read a training's file; an error names file, field and what was expected."""
+    return settings_in(path, str(path))
+
+
+def settings_in(source: Any, where: str = "settings of a training") -> RunSettings:
+    """Read a file, or what :meth:`RunSettings.describe` returned, whoever may have changed it."""
     try:
-        settings = _settings(read_toml(path))
+        settings = declared(read_toml(source) if isinstance(source, Path) else source, RunSettings)
+        _check_together(settings)
     except MisfitError as error:
-        raise error.at(str(path)) from None
-    for name, values in (("mean", settings.data.mean), ("std", settings.data.std)):  # of new files
-        if max(values, default=0) > 1:
-            expected = "numbers up to 1, which is white"
-            raise MisfitError(["data", name], quoted(values), expected).at(str(path))
-    return settings
-
-
-def _settings(raw: Any) -> RunSettings:
-    settings = declared(raw, RunSettings)
-    if settings.seed > MOST_SEED:
-        raise MisfitError(["seed"], quoted(settings.seed), f"a whole number up to {MOST_SEED:,}")
-    data = settings.data
-    _check_together(settings)
-    for places, table in (
-        (["settings"], settings.settings),
-        (["data", "train"], data.train),
-        (["data", "validate"], data.validate),
-    ):
-        if not _is_plain(table):
-            plain = "a table of texts, finite numbers, truth values, and lists and tables of them"
-            raise MisfitError(places, quoted(table), plain)
+        raise error.at(where) from None
     return settings
 
 
 def _check_together(settings: RunSettings) -> None:
-    """Refuse settings that do not go together."""
+    """Refuse settings that do not go together, or that msgspec cannot refuse."""
     data, cut, how = settings.data, settings.augmentation, settings.training
+    largest, white = f"a whole number up to {MOST_SEED:,}", "numbers up to 1, which is white"
+    plain = "a table of texts, finite numbers, truth values, and lists and tables of them"
     a_channel = f"one number a channel, of which there are {data.inputs} (`channels`)"
     wrong = (
+        (settings.seed > MOST_SEED, "", "seed", settings.seed, largest),
         (data.kept < data.side, "data", "resize", data.resize, f"0, or at least side, {data.side}"),
         (len(data.mean) not in (0, data.inputs), "data", "mean", data.mean, a_channel),
         (len(data.std) not in (0, data.inputs), "data", "std", data.std, a_channel),
+        (max(data.mean, default=0) > 1, "data", "mean", data.mean, white),
+        (max(data.std, default=0) > 1, "data", "std", data.std, white),
         (
             bool(cut.padding) and cut.crop != "random",
             "augmentation", "padding", cut.padding, 'crop = "random"',
@@ -238,10 +212,13 @@ def _check_together(settings: RunSettings) -> None:
             "training", "step_size", how.step_size, "steps after which the rate falls each time",
         ),
         (how.warmup >= how.steps, "training", "warmup", how.warmup, f"fewer than {how.steps}"),
+        (not _is_plain(settings.settings), "", "settings", settings.settings, plain),
+        (not _is_plain(data.train), "data", "train", data.train, plain),
+        (not _is_plain(data.validate), "data", "validate", data.validate, plain),
     )  # fmt: skip
     for is_wrong, table, field, value, expected in wrong:
         if is_wrong:
-            raise MisfitError([table, field], quoted(value), expected)
+            raise MisfitError([table, field] if table else [field], quoted(value), expected)
 
 
 def _is_plain(value: Any, depth: int = 20) -> bool:

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import torch
 from msgspec.structs import replace
-from msgspec.structs import replace as changed
 from numpy.typing import NDArray
 
 from benchmark_spec.digest import content_digest
@@ -25,12 +24,12 @@ from benchmark_spec.errors import (
 )
 from builders.sources.image_set import ImageSet, differing_images
 from builders.training import shapes_of, state_sha256
-from builders.training.building import build_method, build_network, check_code
+from builders.training.building import build_method, build_network, code_of
 from builders.training.folder import ABOUT, WEIGHTS, finished
 from builders.training.images import Inputs, levels_in, read_levels
 from builders.training.method import Method
 from builders.training.networks import Network
-from builders.training.settings import DataSettings, RunSettings, of_description
+from builders.training.settings import DataSettings, RunSettings, settings_in
 from fslbench_data.evaluation.inputs import FeaturesOf
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.files import open_regular
@@ -76,7 +75,7 @@ def load_trained(folder: Path, own: str = "") -> Trained:
     """Load a finished training, whoever made it.
 
     If a method of one's own was trained, `own` is its ``MODULE:CLASS``: the module is imported,
-    which runs it, only if it is named here and has the code that the training had.
+    which runs it, only if it is named here, and refused if its code is not the training's.
     """
     settings, about, state = _read(folder)
     method = settings.method
@@ -93,8 +92,13 @@ def load_trained(folder: Path, own: str = "") -> Trained:
             fix=f"if you trust that code, name it: --method {printable(method)}, in Python "
             f"load_trained(folder, {quoted(method)})",
         )
-    if own:
-        check_code(folder, about, own)
+    wanted, found = about.get("code", ""), code_of(own) if own else ""
+    if own and found != wanted:
+        raise BackboneError(
+            f"the code of {quoted(own)} is not that which {folder} was trained with",
+            expected=f"SHA-256 {wanted or 'in its trained.json'}; found {found}",
+            fix="put the method's code back, or train again",
+        )
     made = build_method(settings, about["classes"])
     _load(made, state, folder)
     return Trained(made.eval(), settings, about)
@@ -141,7 +145,7 @@ def _read(folder: Path) -> tuple[RunSettings, dict[str, Any], dict[str, torch.Te
             f"the weights in {folder} are not those that its {ABOUT} is about",
             fix="train them again, or fetch them again",
         )
-    return of_description(about["settings"]), about, state
+    return settings_in(about["settings"]), about, state
 
 
 def _load(module: torch.nn.Module, state: dict[str, torch.Tensor], folder: Path) -> None:
@@ -177,7 +181,7 @@ def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
     check_start(settings, folder)
     network, other, about_other = load_network(folder / start_name(settings))
     for about, ours, theirs in (
-        ("network", changed(settings.network, start=""), changed(other.network, start="")),
+        ("network", replace(settings.network, start=""), replace(other.network, start="")),
         ("side", settings.data.side, other.data.side),
         ("channels", settings.data.inputs, other.data.inputs),
     ):

@@ -51,7 +51,7 @@ class KillingEngine:
     engine: Any
     block: Any
     folder: Path
-    of: str = "Extraction"
+    of: str = "BlockJob"
 
     def run(self, job: Any, blocks: Sequence[Any]) -> Iterator[Any]:
         if type(job).__name__ == self.of:

@@ -32,17 +32,13 @@ every = {every}
 OWN = """
 from torch import Tensor
 
-from builders.training.method import Episode, Labelled, Method, episode_loss, needed
+from builders.training.method import Method
 
 
 class Cosine(Method):
     def __init__(self, network: object, scale: float = 10.0) -> None:
         super().__init__(network)
         self.scale = scale
-
-    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
-        task = needed(episode)
-        return episode_loss(self.scores(task.support, task.query.flatten(0, 1)), task)
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         of_support, of_query = self._both(support, query)
@@ -51,9 +47,8 @@ class Cosine(Method):
         return self.scale * of_query.flatten(1) @ means.T
 
 
-class NoLoss(Method):
-    def scores(self, support: Tensor, query: Tensor) -> Tensor:
-        return query @ support
+class NoScores(Method):
+    pass
 
 
 class NoMethod:

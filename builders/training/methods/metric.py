@@ -7,7 +7,7 @@ from torch import Tensor, einsum, nn
 from torch.nn import functional
 from torch.nn.functional import cross_entropy, normalize
 
-from builders.training.method import Episode, Labelled, Method, episode_loss, needed, support_target
+from builders.training.method import Episode, Labelled, Method, needed, support_target
 from builders.training.networks import Network
 
 
@@ -87,16 +87,7 @@ class _Fusion(nn.Module):
         return 1 + shares
 
 
-class ByScores(Method):
-    """A method that minimises the cross-entropy of queries by its scores."""
-
-    def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
-        """Compute the mean cross-entropy of an episode's queries."""
-        task = needed(episode)
-        return episode_loss(self.scores(task.support, task.query.flatten(0, 1)), task)
-
-
-class ProtoNet(ByScores):
+class ProtoNet(Method):
     """The nearest class mean by the squared Euclidean distance of flat maps.
 
     Prototypical networks (Snell et al., NeurIPS 2017), Eq. 1 and 2; distances are divided by
@@ -115,7 +106,7 @@ class ProtoNet(ByScores):
         return -difference.square().sum(dim=2) / self.temperature
 
 
-class DN4(ByScores):
+class DN4(Method):
     """The image-to-class measure of local descriptors (Li et al., CVPR 2019).
 
     A class's score is the sum, over the descriptors (places) of a query, of their cosines with the
@@ -135,7 +126,7 @@ class DN4(ByScores):
         return cosines.topk(self.n_k, dim=3).values.sum(dim=(2, 3))
 
 
-class R2D2(ByScores):
+class R2D2(Method):
     """Ridge regression of one-hot classes on flat maps, without intercept.
 
     Bertinetto et al., ICLR 2019, in its dual form; scale `alpha`, shift `beta` and penalty `gamma`

@@ -52,7 +52,7 @@ class RENet(Method):
         self.attention = CrossCorrelation(network.channels, hidden, temperature_attn)
         self.classifier = nn.Linear(network.channels, classes)
 
-    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
+    def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
         """Compute the sum of the anchors of queries and labelled images and the episode's part."""
         task, images = needed(episode), needed(labelled)
         support, query = self._centred(task.support, task.query.flatten(0, 1))

@@ -31,7 +31,7 @@ class Transfer(Method):
         self._pooled = pooled
         self.width = network.channels if pooled else network.width(side)
 
-    def loss(self, episode: Episode | None, labelled: Labelled | None) -> Tensor:
+    def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
         """Compute the mean cross-entropy of labelled images."""
         batch = needed(labelled)
         scores = self.classifier(self._vectors(self.network(batch.images)))

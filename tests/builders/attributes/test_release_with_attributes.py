@@ -141,12 +141,12 @@ def test_verify_finds_what_is_wrong(raw, tmp_path):
 @pytest.mark.slow
 def test_a_stopped_build_goes_on(raw, captioners, tmp_path, monkeypatch):
     pytest.importorskip("textblob", reason="needs textblob, of the extra `attributes`")
-    from builders.attributes import transformers_captioners as module
+    from builders.attributes import captioners as module
 
     spec = _spec(tmp_path, 'titles = "given+textblob", blip = "blip@blip+textblob"')
     settings = Settings(weights=captioners, threads=1, workers=0, block=10)
     whole = build_release(spec, tmp_path / "whole", raw=raw, settings=settings)
-    write, calls = module.TransformersCaptioner.captions, []
+    write, calls = module.Captioner.captions, []
 
     def captions(self, batch):
         calls.append(len(batch))
@@ -154,7 +154,7 @@ def test_a_stopped_build_goes_on(raw, captioners, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return write(self, batch)
 
-    monkeypatch.setattr(module.TransformersCaptioner, "captions", captions)
+    monkeypatch.setattr(module.Captioner, "captions", captions)
     with pytest.raises(KeyboardInterrupt):
         build_release(spec, tmp_path / "release", raw=raw, settings=settings)
     assert (tmp_path / "release/attributes/titles/tiny.parquet").exists()

@@ -36,7 +36,7 @@ def test_the_digest_of_weights_is_of_names_shapes_and_numbers(torch):
 def test_a_module_without_a_file_has_a_digest_and_features_without_gradients(torch):
     nn = torch.nn
     module = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 4))
-    backbone = Backbone.of("mean", module, HOW)
+    backbone = Backbone("mean", module, HOW)
     assert backbone.weights_sha256 == state_sha256(module.state_dict())
     features = backbone.features(torch.rand(5, 3, 8, 8))
     assert not features.requires_grad
@@ -45,9 +45,9 @@ def test_a_module_without_a_file_has_a_digest_and_features_without_gradients(tor
 
 def test_what_gives_no_vector_is_refused(torch):
     with pytest.raises(BackboneError, match=r"gives no features: \(1, 2, 8, 8\)"):
-        Backbone.of("map", torch.nn.Conv2d(3, 2, 1), HOW)
+        Backbone("map", torch.nn.Conv2d(3, 2, 1), HOW)
     with pytest.raises(BackboneError, match=r"takes no pictures of \(8, 8\)"):
-        Backbone.of("grey", torch.nn.Conv2d(1, 2, 1), HOW)
+        Backbone("grey", torch.nn.Conv2d(1, 2, 1), HOW)
 
 
 def test_unknown_ones_are_told_what_there_is():

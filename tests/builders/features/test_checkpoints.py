@@ -12,7 +12,7 @@ from tiny_features import features_of_pictures
 
 from benchmark_spec.errors import BackboneError, UnknownNameError
 from builders.features import checkpoints
-from builders.features.backbone import TOLERANCE, Preprocessing
+from builders.features.backbone import Preprocessing
 from builders.features.backbones import PAPER, load_backbone
 from builders.features.packaged import MOBILENET_V2, efficientnet_lite
 from fslbench_data.files import sha256_of
@@ -251,14 +251,6 @@ def test_without_a_connection_the_file_of_timm_is_named(hub):
     assert "timm:vit_base_patch14_reg4_dinov2.lvd142m@FILE" in caught.value.fix
 
 
-OURS = {
-    "mobilenet_v2": MOBILENET_V2,
-    "efficientnet_lite0": efficientnet_lite(224),
-    "efficientnet_lite2": efficientnet_lite(260),
-    "paper": PAPER,
-}
-
-
 @pytest.fixture(scope="module")
 def pictures(photographs):
     """Real ones, larger and smaller than what is wanted, tall and wide, and noise."""
@@ -268,26 +260,6 @@ def pictures(photographs):
     return [palace, dahlia, *(np.ascontiguousarray(crop) for crop in crops), noise]
 
 
-def _planes(picture):
-    return torch.from_numpy(picture).permute(2, 0, 1)
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_the_torch_path_is_within_its_tolerance_of_the_reference(name, pictures):
-    how = OURS[name]
-    expected = np.stack([how.reference(Image.fromarray(picture)) for picture in pictures])
-    found = how.batch([_planes(picture) for picture in pictures]).numpy()
-    assert found.shape == expected.shape == (len(pictures), 3, *how.crop)
-    assert found.dtype == expected.dtype == np.float32
-    level = how.white / 255 / np.array(how.std).reshape(3, 1, 1)
-    apart = np.abs(found - expected) / level
-    assert apart.max() < TOLERANCE + 1e-3
-    assert apart[:-1].max() < 1 + 1e-3  # without the noise
-    assert (apart[:-1] > 0.5).mean() < 0.002
-    together = how.batch(torch.stack([_planes(picture) for picture in pictures[:2]]))
-    assert_array_equal(together.numpy(), found[:2])
-
-
 @pytest.mark.parametrize("side", ["short", "long", "both"])
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (7, 9), (200, 20)])
 def test_crops_and_borders(side, shape):
@@ -295,9 +267,8 @@ def test_crops_and_borders(side, shape):
     how = Preprocessing((20, 24), (22, 17), "bilinear", little, little, side, fill=(9, 8, 7))
     picture = np.random.default_rng(1).integers(0, 256, (*shape, 3), dtype=np.uint8)
     expected = how.reference(Image.fromarray(picture))
-    found = how.batch([_planes(picture)])[0].numpy()
     assert expected.shape == (3, 22, 17)
-    assert np.abs(found - expected).max() < 1.01 / 255 / 0.125
+    assert_array_equal(how.batch([torch.from_numpy(picture).permute(2, 0, 1)])[0], expected)
     border = (np.array([9, 8, 7]) / 255 - little) / little
     if side == "long":
         np.testing.assert_allclose(expected[:, 0, 0], border, rtol=1e-6)
@@ -368,7 +339,6 @@ for kind in ("nearest", "bilinear", "bicubic"):
         resized = [how.resized(*picture.shape[1:]) for picture in tensors]
         corners = [how._corner(*size) for size in resized]
         found = resize(tensors, resized, corners, how.crop, kind, how.fill)
-        torch.testing.assert_close(found, how.batch(tensors), rtol=0, atol=1)
         pillow = np.stack([how.reference(Image.fromarray(array)) for array in shown_arrays])
         off = np.abs(found.numpy() - pillow)
         print(kind, side, off.max(), (off > 0).mean())
@@ -377,7 +347,7 @@ for kind in ("nearest", "bilinear", "bicubic"):
 
 
 @pytest.mark.slow
-def test_the_kernels_of_a_gpu_resize_as_torch_and_pillow_do():
+def test_the_kernels_of_a_gpu_resize_as_pillow_does():
     pytest.importorskip("triton", reason="needs Triton, which comes with PyTorch for GPUs")
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     command = [sys.executable, "-c", KERNELS]

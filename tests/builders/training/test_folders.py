@@ -23,7 +23,7 @@ from builders.features.backbones import load_backbone
 from builders.training import images as kept_images
 from builders.training import run as running
 from builders.training import several, state_sha256
-from builders.training.building import build_method, source_of
+from builders.training.building import build_method
 from builders.training.folder import ABOUT, CHECKPOINT, CURVE, WEIGHTS, resume
 from builders.training.methods import METHODS
 from builders.training.settings import DataSettings, read_settings
@@ -152,7 +152,7 @@ FILES = [
     ("ProtoNet", "Protonet", "did you mean 'ProtoNet'"),
     ("ProtoNet", "own_methods:Cosin", "did you mean 'Cosine'"),
     ("ProtoNet", "own_methods:NoMethod", "is no method to train"),
-    ("ProtoNet", "own_methods:NoLoss", "has no loss"),
+    ("ProtoNet", "own_methods:NoScores", "has no scores"),
     ("ProtoNet", "own_methods.py:Cosine", "names a file"),
     ("ProtoNet", "nothing_there:Cosine", "there is no module 'nothing_there'"),
     ("ProtoNet", "..a:b", "importing ..a raised"),
@@ -283,30 +283,22 @@ def _tell(folder, **changes):
     (folder / ABOUT).write_text(json.dumps({k: v for k, v in about.items() if v is not None}))
 
 
-def test_code_is_named_and_compared_before_it_runs(here, mark):
+def test_code_is_named_before_it_runs_and_compared(here, mark):
     own, not_that = here / "out/own-0", "code of 'own_methods:Cosine' is not that which"
     said = r"somebody's own(.|\n)*--method own_methods:Cosine"
     with pytest.raises(errors.BackboneError, match=said):
         load_trained(own)
     words = ["answer", "out/own-0", "--dataset", "digits", "-o", "r.parquet"]
     assert "a method of somebody's own" in called(2, *words).output
-    code = json.loads((own / ABOUT).read_text())["code"]
-    for changes in ({}, {"code": None}, {"code": code, "module": "json"}):  # another module's file
+    assert not mark.exists()
+    for changes in ({}, {"code": None}):
         _tell(own, **changes)
         with pytest.raises(errors.BackboneError, match=not_that):
             load_trained(own, COSINE)
-    assert not mark.exists()
-    (here / "own_methods.py").write_text(OWN)
-    with pytest.raises(errors.BackboneError, match="not by 'own_methods:NoLoss'"):
-        load_trained(own, "own_methods:NoLoss")
+    with pytest.raises(errors.BackboneError, match="not by 'own_methods:NoScores'"):
+        load_trained(own, "own_methods:NoScores")
     with pytest.raises(errors.BackboneError, match="it is one of fslbench"):
         load_trained(here / "out/whole-0", COSINE)
-    _tell(own, module="own_methods")
-    assert type(load_trained(own, COSINE).method).__name__ == "Cosine"
-    _tell(own, module="own_methods_elsewhere")
-    said = r"no module 'own_methods_e(.|\n)*folder that the module"
-    with pytest.raises(errors.SpecError, match=said):
-        load_trained(own, COSINE)
 
 
 def test_only_the_network_is_asked_for_and_no_code_runs(here, mark):
@@ -320,29 +312,12 @@ def test_only_the_network_is_asked_for_and_no_code_runs(here, mark):
     assert not mark.exists()
 
 
-def test_modules_are_found_and_not_run(here):
-    mark, spaced = here / "it-ran", here / "spaced/one.py"
-    for folder in ("inside", "spaced"):
-        (here / folder).mkdir()
-    for name in ("__init__", "methods"):
-        (here / f"inside/{name}.py").write_text(SPY.format(mark=str(mark)))
-    spaced.touch()  # of a package without __init__
-    assert source_of("inside.methods") == here / "inside/methods.py"
-    assert source_of("inside") == here / "inside/__init__.py"
-    assert source_of("builders.training.building") is not None
-    assert source_of("spaced.one") == spaced
-    for name in ("nothing", "inside.nothing", "own_methods.x", "sys", "", ".", "a\0b", "inside."):
-        assert source_of(name) is None, name
-    assert not mark.exists()
-
-
 def test_a_class_of_another_module_than_is_named(here):
     """As a package that gives its classes in one place."""
     (here / "inside").mkdir()
     (here / "inside/__init__.py").write_text("from inside.methods import Cosine\n")
     (here / "inside/methods.py").write_text(OWN)
     _train_here(write_run(here / "packed.toml", method="inside:Cosine"))
-    assert json.loads((here / "out/packed-0" / ABOUT).read_text())["module"] == "inside.methods"
     assert load_trained(here / "out/packed-0", "inside:Cosine").name == "Cosine-conv4-5w1s"
 
 

@@ -13,11 +13,10 @@ from msgspec import structs
 from PIL import Image
 from small_runs import stopped_at
 
-from benchmark_spec.errors import BackboneError, SourceError, SpecError
+from benchmark_spec.errors import BackboneError, SourceError, SpecError, UnknownNameError
 from benchmark_spec.protocol import Protocol
-from builders.features import precomputed
+from builders.features import Settings, precomputed
 from builders.features.backbones import check_weights, load_backbone
-from builders.features.extraction import Settings
 from builders.sources.source import read_source
 from builders.training import run
 from builders.training.building import build_method
@@ -156,7 +155,7 @@ def test_fields_of_other_versions(finished, images, tmp_path):
     about["settings"]["training"]["a_field"] = 5
     (tmp_path / ABOUT).write_text(json.dumps(about))
     for later in (load_trained, lambda at: run.train(SETTINGS, images, images, at)):
-        with pytest.raises(SpecError, match="knows no a_field"):
+        with pytest.raises(UnknownNameError, match="unknown field 'a_field'"):
             later(tmp_path)
 
 

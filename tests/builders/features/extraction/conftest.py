@@ -8,7 +8,7 @@ from tiny_features import TINY, read_pictures, write_checkpoint, write_pictures
 
 for package in ("torch", "timm"):
     pytest.importorskip(package, reason=f"needs {package}, of the extra `builders`")
-from builders.features.extraction import Settings, extracted  # noqa: E402
+from builders.features import Settings, features_of  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +37,7 @@ def settings(weights):
 def extract(settings):
     def run(images, folder, *progress, **given):
         how = replace(settings, **given)
-        with extracted(images, TINY, folder / "work", how, *progress) as (pieces, made):
+        with features_of(TINY, images, folder, how, *progress) as (pieces, made):
             return np.concatenate(list(pieces)), made
 
     return run

@@ -26,7 +26,7 @@ from benchmark_spec.errors import EngineError, OutputError, SourceError, SpecErr
 from benchmark_spec.schemas import check_features
 from builders.execution import parquet
 from builders.execution.engine import reproducible
-from builders.features import Settings, extraction
+from builders.features import Settings, block_job
 from builders.features.backbone import Backbone
 from builders.features.backbones import load_backbone
 from builders.features.decoding import Batch, Batches, Reader, ahead, grey_levels, is_plain_jpeg
@@ -94,13 +94,13 @@ def test_features_that_overflow_are_refused(tiny, extract, tmp_path, monkeypatch
 
 
 def test_other_packages_or_processors_are_refused(tiny, extract, tmp_path, monkeypatch):
-    real, calls = extraction.facts, []
+    real, calls = block_job.facts, []
 
     def facts(device, backbone):
         calls.append(device)
         return real(device, backbone) | {"processor": "another"}
 
-    monkeypatch.setattr(extraction, "facts", facts)  # where it is surveyed
+    monkeypatch.setattr(block_job, "facts", facts)  # where it is surveyed
     with pytest.raises(EngineError, match=r"another processor than the machine(.|\n)*one digest"):
         extract(tiny, tmp_path)
     assert calls == ["cpu"]
@@ -235,17 +235,13 @@ def test_which_files_are_plain():
 
 
 def test_the_path_of_a_gpu_gives_nearly_the_reference(weights, tmp_path):
-    """As far as it can be had without one: torch's decoder and resizing, on the CPU."""
+    """As far as it can be had without one: torch's decoder, on the CPU."""
     images = read_pictures(write_pictures(tmp_path / "pictures", 8))
     preprocessing = load_backbone(TINY, weights).preprocessing
     ids = list(range(20))
-    batch = Reader(images, preprocessing, "files").__getitems__(ids)
+    batch = Reader(images, preprocessing, for_gpu=True).__getitems__(ids)
     kinds = [len(shape) for shape in batch.shapes]
     assert [k == 1 for k in kinds] == [i % 2 == 1 for i in [*range(8), *range(8), *range(4)]]
-    pixels = Reader(images, preprocessing, "pixels").__getitems__(ids)
-    assert [len(shape) for shape in pixels.shapes] == [3] * 20
-    for i, part in zip(ids, pixels.parts(), strict=True):
-        np.testing.assert_array_equal(part.numpy().transpose(1, 2, 0), np.asarray(images.open(i)))
     found = preprocessing.batch(grey_levels(batch, "cpu")).numpy()
     scale = 255 * np.array(preprocessing.std, np.float32)[:, None, None]
     for i, values in zip(ids, found, strict=True):
@@ -263,7 +259,7 @@ def test_bytes_that_no_decoder_takes_are_left_to_pillow():
 
 def test_a_killed_decoder_is_said_to_be(tiny, weights):
     broken = replace(tiny, file=None, picture=lambda path: os.kill(os.getpid(), signal.SIGKILL))
-    reader = Reader(broken, load_backbone(TINY, weights).preprocessing, "inputs")
+    reader = Reader(broken, load_backbone(TINY, weights).preprocessing)
     with pytest.raises(EngineError, match=r"decodes pictures has died(.|\n)*fewer --workers"):
         list(Batches(reader, 1, pinned=False)([[0], [1]]))
 

@@ -1,0 +1,66 @@
+"""The captions that captioners write: by blocks of ids, resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from builders.attributes.captioners import Captioner, check_captioner, check_folder, load_captioner
+from builders.features.block_job import BlockJob, BlockNetwork, BlockResult, Settings, worked
+from builders.features.decoding import Batches
+from builders.sources.image_set import ImageSet, silent
+from fslbench_data.evaluation.progress import Progress
+
+
+@dataclass(frozen=True)
+class CaptionerName(BlockNetwork):
+    """The name of a captioner, which writes the captions of blocks, texts (n,)."""
+
+    too_large = "captions of {} pictures at a time do not fit"
+    most = 128  # captions take a hundred times as long as features
+
+    def check(self) -> None:
+        """Refuse a captioner with a missing package, folder or file; the Hub is not queried."""
+        check_folder(*check_captioner(self.name), self.weights)
+
+    def load(self) -> Captioner:
+        """Load the captioner."""
+        return load_captioner(*check_captioner(self.name), self.weights, self.device)
+
+    def batch_for(self, network: Captioner) -> int:
+        """Choose how many pictures to take at a time."""
+        return 32 if self.device == "cuda" else 8
+
+    def results(
+        self, job: BlockJob, blocks: list[int], network: Captioner, batches: Batches
+    ) -> Iterator[BlockResult]:
+        """Write the captions of blocks."""
+        lasts, texts = {job.ids_of(block)[-1] for block in blocks}, list[str]()
+        for batch in batches(job.batches_of(blocks)):
+            job.refuse(batch.problems)
+            texts += network.captions(batch.data)
+            if batch.ids[-1] in lasts:
+                yield np.array(texts, dtype=np.str_), {}
+                texts = []
+
+
+def write_captions(
+    images: ImageSet,
+    name: str,
+    folder: Path,
+    settings: Settings | None = None,
+    progress: Progress = silent,
+) -> tuple[list[str], dict[str, Any]]:
+    """Write a caption for each of N images; return also how they were written.
+
+    Folder, progress and errors are those of :func:`builders.features.block_job.worked`.
+    """
+    settings = settings or Settings()
+    network = CaptionerName(name, settings.weights, settings.device)
+    with worked(network, images, folder, settings, progress) as (blocks, made):
+        how = {key: value for key, value in made.items() if key not in ("dataset", "images")}
+        return [str(text) for texts in blocks for text in texts], how
