@@ -1,4 +1,4 @@
-"""Captioners, networks that write a caption to a picture: ViT-GPT2 and BLIP of transformers.
+"""Captioners, networks that write a caption to a picture; ViT-GPT2 and BLIP of transformers.
 
 Each is a folder of a model, or the model on the Hub.  Pictures are prepared by our own code, since
 transformers resizes otherwise from one version to the next; a folder's generation settings are
@@ -78,15 +78,19 @@ CONFIG, PREPROCESSOR, TOKENIZER = "config.json", "preprocessor_config.json", "to
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 PERHAPS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
-CAPTIONERS = tuple(f"{family}[@FOLDER]" for family in FAMILIES)
+COCA = "coca"
+CAPTIONERS = (*(f"{family}[@FOLDER]" for family in FAMILIES), f"{COCA}[:ARCH/TAG_OR_FILE]")
 """Forms of a captioner's name."""
 
 
 def check_captioner(name: str, where: str = "") -> tuple[str, str]:
-    """Split a captioner's name into its family and the folder ('' if none)."""
+    """Split a captioner's name into its family and the folder or network in it ('' if none)."""
     family, at, folder = name.partition("@")
     if family in FAMILIES and bool(at) == bool(folder):
         return family, folder
+    family, colon, network = name.partition(":")
+    if family == COCA and (not colon or all(network.partition("/"))):
+        return COCA, network
     raise UnknownNameError("captioner", name, (GIVEN, *CAPTIONERS), where=where)
 
 

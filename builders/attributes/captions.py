@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from builders.attributes.captioners import Captioner, check_captioner, check_folder, load_captioner
+from builders.attributes.captioners import (
+    COCA,
+    Captioner,
+    check_captioner,
+    check_folder,
+    load_captioner,
+)
+from builders.attributes.coca import check_coca, load_coca
 from builders.features.block_job import BlockJob, BlockNetwork, BlockResult, Settings, worked
 from builders.features.decoding import Batches
 from builders.sources.image_set import ImageSet, silent
@@ -25,11 +32,18 @@ class CaptionerName(BlockNetwork):
 
     def check(self) -> None:
         """Refuse a captioner with a missing package, folder or file; the Hub is not queried."""
-        check_folder(*check_captioner(self.name), self.weights)
+        family, rest = check_captioner(self.name)
+        if family == COCA:
+            check_coca(rest, self.weights)
+        else:
+            check_folder(family, rest, self.weights)
 
     def load(self) -> Captioner:
         """Load the captioner."""
-        return load_captioner(*check_captioner(self.name), self.weights, self.device)
+        family, rest = check_captioner(self.name)
+        if family == COCA:
+            return load_coca(rest, self.weights, self.device)
+        return load_captioner(family, rest, self.weights, self.device)
 
     def batch_for(self, network: Captioner) -> int:
         """Choose how many pictures to take at a time."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmark_spec.errors import SpecError, UnknownNameError
-from builders.attributes.captioners import CAPTIONERS, check_captioner
+from builders.attributes.captioners import CAPTIONERS, COCA, check_captioner
 from builders.attributes.captions import CaptionerName
 from builders.attributes.given import GIVEN, MARK, TaggerErrors, check_given
 from builders.attributes.taggers import TAGGERS, check_tagger, load_tagger
@@ -58,6 +58,9 @@ class Recipe:
         family, rest = check_captioner(self.captioner)
         if not rest:
             return str(self)
+        if family == COCA:
+            arch, _, weights = rest.partition("/")
+            return f"{COCA}:{arch}/{Path(weights).name}+{self.tagger}"
         return f"{family}@{Path(rest).expanduser().resolve().name}+{self.tagger}"
 
     @classmethod

@@ -95,16 +95,16 @@ def loading(name: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def find_open_clip(spec: str, folder: Path | None) -> Checkpoint:
-    """Find the weights of ``ARCH/TAG_OR_FILE``."""
+def find_open_clip(spec: str, folder: Path | None, family: str = "open_clip") -> Checkpoint:
+    """Find the weights of ``ARCH/TAG_OR_FILE``; `family` stands before it in their name."""
     open_clip = require("open_clip")
     arch, _, wanted = spec.partition("/")
     if arch not in open_clip.list_models():
         raise UnknownNameError("open_clip architecture", arch, open_clip.list_models())
-    by_hand = f"open_clip:{arch}/FILE"
+    by_hand = f"{family}:{arch}/FILE"
     tag = open_clip.get_pretrained_cfg(arch, wanted) if wanted else {}
     if tag:
-        name = f"open_clip:{arch}/{wanted}"
+        name = f"{family}:{arch}/{wanted}"
         repo, _, file_name = tag["hf_hub"].rpartition("/")  # owner/name/ or owner/name/file
         file_name = file_name or "open_clip_pytorch_model.bin"
         usual = file_name == "open_clip_pytorch_model.bin"
@@ -112,7 +112,7 @@ def find_open_clip(spec: str, folder: Path | None) -> Checkpoint:
         files = (f"{safe}.safetensors", file_name)
         return Checkpoint(name, arch, *hub_file(name, repo, files, by_hand), tag)
     if wanted and (file := local_file(wanted, folder)):
-        return Checkpoint(f"open_clip:{arch}/{file.name}", arch, file, {"file": file.name}, {})
+        return Checkpoint(f"{family}:{arch}/{file.name}", arch, file, {"file": file.name}, {})
     raise UnknownNameError(
         f"weights of open_clip's {arch}",
         wanted,
@@ -121,20 +121,24 @@ def find_open_clip(spec: str, folder: Path | None) -> Checkpoint:
     )
 
 
-def load_open_clip(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
-    """Load the image tower of ``ARCH/TAG_OR_FILE``, with its own preprocessing or the paper's."""
-    checkpoint = find_open_clip(spec, folder)
+def create_open_clip(checkpoint: Checkpoint, **options: Any) -> Any:
+    """Return the whole model; `options` are other parameters of open_clip's ``create_model``."""
     tag = checkpoint.config
     with loading(checkpoint.name, checkpoint.file):
-        model = require("open_clip").create_model(
+        return require("open_clip").create_model(
             checkpoint.model,
             pretrained=str(checkpoint.file),
             force_quick_gelu=bool(tag.get("quick_gelu")),
             force_preprocess_cfg={k: tag[k] for k in _OPEN_CLIP_CONFIG if tag.get(k) is not None},
             require_pretrained=True,
-            force_image_size=paper.crop if paper else None,
+            **options,
         )
-    tower = model.visual
+
+
+def load_open_clip(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
+    """Load the image tower of ``ARCH/TAG_OR_FILE``, with its own preprocessing or the paper's."""
+    checkpoint = find_open_clip(spec, folder)
+    tower = create_open_clip(checkpoint, force_image_size=paper.crop if paper else None).visual
     # of towers that give the tokens too (CoCa), the embedding alone
     tower.register_forward_hook(lambda _, __, out: out[0] if isinstance(out, tuple) else out)
     return Backbone(

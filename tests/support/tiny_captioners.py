@@ -10,6 +10,18 @@ WORDS = (
 )  # fmt: skip
 SIDE = 32
 
+WORDS_OF_CLIP = {"context_length": 76, "vocab_size": 49408, "width": 16, "heads": 1, "layers": 1}
+PICTURES_OF_CLIP = {"image_size": SIDE, "layers": 1, "width": 32, "patch_size": 8, "head_width": 16}
+POOLED = {"attentional_pool": True, "attn_pooler_heads": 2, "output_tokens": True}
+COCA = {
+    "embed_dim": 16,
+    "vision_cfg": PICTURES_OF_CLIP | POOLED,
+    "text_cfg": {**WORDS_OF_CLIP, "embed_cls": True, "output_tokens": True},
+    "multimodal_cfg": {**WORDS_OF_CLIP, "attn_pooler_heads": 2},
+    "custom_text": True,
+}
+"""With open_clip's own vocabulary: 1.6 million numbers."""
+
 LAYERS = {
     "hidden_size": 32,
     "intermediate_size": 32,
@@ -70,6 +82,23 @@ def write_blip(folder: Path) -> Path:
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")
     _preprocessor(folder, mean=[0.48, 0.46, 0.41], std=[0.27, 0.26, 0.28], resample=3)
     return folder
+
+
+def write_coca(folder: Path) -> Path:
+    """A checkpoint of the architecture ``tiny-coca``, which open_clip then knows."""
+    import open_clip
+    import torch
+
+    config = folder / "tiny-coca.json"
+    config.write_text(json.dumps(COCA))
+    open_clip.add_model_config(config)
+    with seeded(3):
+        model = open_clip.create_model("tiny-coca")
+        for parameter in model.parameters():
+            torch.nn.init.normal_(parameter, std=0.3)
+    path = folder / "tiny.pt"
+    torch.save(model.state_dict(), path)
+    return path
 
 
 def _preprocessor(folder: Path, mean: list[float], std: list[float], resample: int) -> None:

@@ -19,11 +19,13 @@ def tiny(pictures):
 @pytest.fixture(scope="session")
 def captioners(tmp_path_factory):
     pytest.importorskip("torch", reason="needs torch, of the extra `builders`")
+    pytest.importorskip("open_clip", reason="needs open_clip, of the extra `builders`")
     pytest.importorskip("transformers", reason="needs transformers, of the extra `attributes`")
-    from tiny_captioners import write_blip, write_vit_gpt2
+    from tiny_captioners import write_blip, write_coca, write_vit_gpt2
 
     folder = tmp_path_factory.mktemp("captioners")
     for name, write in (("vit", write_vit_gpt2), ("blip", write_blip)):
         (folder / name).mkdir()
         write(folder / name)
+    write_coca(folder)
     return folder

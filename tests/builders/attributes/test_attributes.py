@@ -38,6 +38,7 @@ def test_recipes():
         ("given+spacy", Recipe("given", "spacy")),
         ("blip@/a+b/c+spacy:en_core_web_md", Recipe("blip@/a+b/c", "spacy:en_core_web_md")),
         ("vit_gpt2+textblob", Recipe("vit_gpt2", "textblob")),
+        ("coca:ViT/a/b.pt+textblob", Recipe("coca:ViT/a/b.pt", "textblob")),
     ):
         assert Recipe.parse(text) == recipe
         assert str(recipe) == text
@@ -46,6 +47,8 @@ def test_recipes():
 def test_no_path_is_recorded():
     for text, said in (
         ("blip@/home/me/blip-base+spacy", "blip@blip-base+spacy"),
+        ("coca:A//home/me/c.pt+textblob", "coca:A/c.pt+textblob"),
+        ("coca:A/tag+textblob", "coca:A/tag+textblob"),
         ("blip+textblob", "blip+textblob"),
         ("given~seed=1", "given~miss=0,invent=0,seed=1"),
     ):
@@ -63,7 +66,8 @@ REFUSED = {
     "unknown tagger": ("textblob", "given+nltk|given+spacy:|given+textblob:x"),
     "unknown captioner": (
         "blip[@FOLDER]",
-        "pixels+textblob|blip2+textblob|blip@+textblob",
+        "pixels+textblob|blip2+textblob|blip@+textblob"
+        "|coca:+textblob|coca:ViT+textblob|coca:ViT/+textblob",
     ),
     "is no rate of errors": (
         "from 0 to 1",

@@ -8,20 +8,21 @@ import pytest
 from tiny_captioners import SIDE
 from tiny_features import read_pictures, write_pictures
 
-from benchmark_spec.errors import BackboneError, SourceError
+from benchmark_spec.errors import BackboneError, SourceError, UnknownNameError
 from builders.attributes.captioners import FAMILIES, plain, preprocessing_of
 from builders.attributes.captions import CaptionerName, write_captions
 from builders.execution.engine import reproducible
 from builders.features import Settings
 from fslbench_data.files import sha256_of
 
-for package in ("torch", "transformers"):
+for package in ("torch", "open_clip", "transformers"):
     pytest.importorskip(package, reason=f"needs {package}, of the extras `builders`, `attributes`")
+import open_clip  # noqa: E402
 import torch  # noqa: E402
 import transformers  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-NAMES = ["vit_gpt2@vit", "blip@blip"]
+NAMES = {"vit_gpt2@vit": "vit_gpt2", "blip@blip": "blip", "coca:tiny-coca/tiny.pt": "coca"}
 
 
 @pytest.fixture(autouse=True)
@@ -54,10 +55,11 @@ def test_the_same_however_they_are_batched(name, tiny, captioners, tmp_path):
     assert how["captioner"] == name
     assert (how["batch"], how["block"], how["threads"], how["device"]) == (4, 10, 1, "cpu")
     file = captioners / name.split("@")[-1] / "model.safetensors"
+    file = file if file.is_file() else captioners / "tiny.pt"
     assert how["weights"]["sha256"] == sha256_of(file)
     assert str(captioners) not in json.dumps(how)
     assert "torch" in how["packages"]
-    assert "transformers" in how["packages"]
+    assert ("transformers" in how["packages"]) == (NAMES[name] != "coca")
     assert not list(tmp_path.iterdir())
 
 
@@ -83,6 +85,44 @@ def test_transformers_says_the_same(name, model, options, prompt, tiny, captione
     tokens = network.generate(pixel_values=batch, do_sample=False, **options)
     expected = [plain(tokenizer.decode(of[1:], skip_special_tokens=True)) for of in tokens]
     assert captioner.captions(batch) == expected
+
+
+@pytest.mark.slow
+def test_coca_is_searched_greedily(tiny, captioners):
+    """A literal search, picture by picture, on the network's own forward pass."""
+    captioner = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
+    batch = _inputs(tiny, captioner, range(4))
+    start, end = 49406, 49407
+    model = open_clip.create_model("tiny-coca", pretrained=str(captioners / "tiny.pt")).eval()
+    for picture, found in zip(batch, captioner.tokens(batch), strict=True):
+        text = [start]
+        while len(text) < 30 and (len(text) == 1 or text[-1] not in (end, 0)):
+            with torch.no_grad():
+                said = model(picture[None], torch.tensor([text]), output_labels=False)
+            logits = said["logits"][0, -1].clone()
+            if len(text) < 5:
+                logits[end] = -torch.inf
+            text.append(int(logits.argmax()))
+        assert found[: len(text)] == text
+        assert set(found[len(text) :]) <= {0}
+
+
+def test_coca_ends_at_the_end(tiny, captioners):
+    """A network that says the end as soon as it may."""
+    captioner = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
+    batch = _inputs(tiny, captioner, range(2))
+
+    def network(image, text=None, **_):
+        if text is None:
+            return {"image_features": image, "image_embs": image}
+        logits = torch.zeros(*text.shape, 49408)
+        logits[..., 49407], logits[..., 320] = 2, 1  # the end, else "a"
+        return {"logits": logits}
+
+    network.pad_id, network.logit_scale = 0, torch.ones(())
+    object.__setattr__(captioner, "model", network)
+    assert captioner.tokens(batch) == [[49406, 320, 320, 320, 320, 49407]] * 2
+    assert captioner.captions(batch) == ["a a a a"] * 2
 
 
 def test_an_image_that_cannot_be_shown(captioners, pictures, tmp_path):
@@ -147,6 +187,19 @@ def test_a_folder_that_lacks_a_file_or_holds_another_model(captioners, tmp_path)
             CaptionerName("blip@blip", tmp_path).check()
 
 
+def test_what_is_no_coca(captioners):
+    CaptionerName("coca:tiny-coca/tiny.pt", captioners).check()
+    CaptionerName("coca", None).check()  # what is to come from the Hub is not asked for
+    tags = r"weights(.|\n)*mscoco_finetuned(.|\n)*coca:coca_Vi"
+    for name, error, said in (
+        ("coca_ViT-X/tag", UnknownNameError, r"'coca_ViT-X'(.|\n)*coca_ViT-L-14"),
+        ("ViT-B-32/openai", BackboneError, "ViT-B-32 writes no captions"),
+        ("coca_ViT-L-14/nothing", UnknownNameError, tags),
+    ):
+        with pytest.raises(error, match=said):
+            CaptionerName(f"coca:{name}", captioners).check()
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_from_the_hub(family, hub, captioners, tmp_path):
     tiny = read_pictures(write_pictures(tmp_path / "few", 1))
@@ -164,9 +217,9 @@ def test_from_the_hub(family, hub, captioners, tmp_path):
         assert write_captions(tiny, family, tmp_path / "work", _settings(captioners))[0] == local
 
 
-@pytest.mark.parametrize("name", ["vit_gpt2", "blip"])
+@pytest.mark.parametrize("name", ["vit_gpt2", "blip", "coca"])
 def test_without_a_connection_what_to_provide_is_named(name, hub):
     with hub.offline(), pytest.raises(BackboneError, match="HF_HUB_OFFLINE") as error:
         CaptionerName(name).load()
     assert "hf download" in error.value.fix
-    assert f"{name}@FOLDER" in error.value.fix
+    assert ("coca:coca_ViT-L-14/FILE" if name == "coca" else f"{name}@FOLDER") in error.value.fix
