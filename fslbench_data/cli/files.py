@@ -8,27 +8,17 @@ from typing import Any
 import click
 
 from benchmark_spec.errors import SpecError, many
-from fslbench_data.cli.options import (
-    FILE,
-    check_submission,
-    command,
-    log_options,
-    output_to,
-    release_option,
-    say,
-    sources_of,
-    unbound_option,
-)
+from fslbench_data.cli import options
 
 RESULTS = (".parquet", ".csv", ".jsonl")
 """Endings of files of results."""
 
 
-@command(short_help="Check that FILEs can be scored.")
-@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
-@release_option
-@unbound_option
-@log_options
+@options.command(short_help="Check that FILEs can be scored.")
+@click.argument("files", type=options.FILE, nargs=-1, required=True, metavar="FILE...")
+@options.release_option
+@options.unbound_option
+@options.log_options
 def validate(
     files: tuple[Path, ...],
     release: str | None,
@@ -46,7 +36,7 @@ def validate(
     from fslbench_data.validation.validate import validate as check
 
     opened = load_release(release)
-    own = log_of(sources_of(files, pool))
+    own = log_of(options.sources_of(files, pool))
     validated = own.answers if own else check(files, opened, allow_unbound=allow_unbound)
     with screen() as console:
         for group in validated.groups:
@@ -55,7 +45,7 @@ def validate(
             console.print(f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}")
     if own is not None:
         are = "is a valid log" if len(files) == 1 else "are together a valid log"
-        say(f"{', '.join(map(str, files))} {are} of one's own tasks")
+        options.say(f"{', '.join(map(str, files))} {are} of one's own tasks")
         return
     columns = validated.submission.columns
     named = ("predictions", "second", "correct", "class_correct")
@@ -64,12 +54,12 @@ def validate(
     if "correct" in columns and "class_correct" not in columns:
         checked += "; correct by its sums alone: with class_correct its order is checked, too"
     are = "is a valid submission" if len(files) == 1 else "are together a valid submission"
-    say(f"{', '.join(map(str, files))} {are} to {opened}{checked}")
+    options.say(f"{', '.join(map(str, files))} {are} to {opened}{checked}")
 
 
-@command(short_help="Join files of results into one.")
-@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
-@output_to(about="Submission to write (.parquet).", required=True)
+@options.command(short_help="Join files of results into one.")
+@click.argument("files", type=options.FILE, nargs=-1, required=True, metavar="FILE...")
+@options.output_to(about="Submission to write (.parquet).", required=True)
 def merge(files: tuple[Path, ...], path: Path) -> None:
     """Join FILEs of results into one, with everything that they say of themselves.
 
@@ -79,16 +69,16 @@ def merge(files: tuple[Path, ...], path: Path) -> None:
     """
     from fslbench_data.submission.merging import merge as join
 
-    check_submission(path, *files)
+    options.check_submission(path)
     merged = join(files)
     merged.write(path)
     methods = len(merged.table.column("method").unique())
-    say(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}")
+    options.say(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}")
 
 
-@command(short_help="Write a release with every table as a file.")
-@click.argument("folder", type=FILE, metavar="DIR")
-@release_option
+@options.command(short_help="Write a release with every table as a file.")
+@click.argument("folder", type=options.FILE, metavar="DIR")
+@options.release_option
 def export(folder: Path, release: str | None) -> None:
     """Write a release into DIR, which must be new or empty, with every table as a file.
 
@@ -104,14 +94,14 @@ def export(folder: Path, release: str | None) -> None:
     with steps(f"exporting {opened}") as step:
         manifest = write(opened, folder, step)
     drawn = sum(table.drawn for table in opened.manifest.tables)
-    say(
+    options.say(
         f"wrote {folder}: {opened}#{manifest.digest[:12]}, {len(manifest.tables)} tables, {drawn} "
         f"of them drawn; {len(manifest.configs())} configurations for datasets.load_dataset"
     )
 
 
-@command("import-accuracies", short_help="Make a submission of a list of accuracies.")
-@click.argument("file", type=FILE)
+@options.command("import-accuracies", short_help="Make a submission of a list of accuracies.")
+@click.argument("file", type=options.FILE)
 @click.option(
     "--task-set",
     required=True,
@@ -121,8 +111,8 @@ def export(folder: Path, release: str | None) -> None:
 @click.option("--dataset", metavar="D", help="Data set of the task set.")
 @click.option("--method", required=True, metavar="M", help="Name of the method.")
 @click.option("--percent/--fraction", default=None, help="By default: percent if any is above 1.")
-@output_to(about="Submission to write (.parquet).", required=True)
-@release_option
+@options.output_to(about="Submission to write (.parquet).", required=True)
+@options.release_option
 def import_accuracies(
     file: Path,
     task_set: str,
@@ -143,7 +133,7 @@ def import_accuracies(
     from fslbench_data.tasks import Episodes
     from fslbench_data.validation.validate import check_not_taken
 
-    check_submission(path, file)
+    options.check_submission(path)
     opened = load_release(release)
     if dataset is None:
         dataset, slash, task_set = task_set.partition("/")
@@ -161,12 +151,14 @@ def import_accuracies(
         values, info, method, percent=percent, queries=queries, where=str(file)
     )
     submission.write(path)
-    say(f"wrote {path}: {many(info.n_tasks, 'task')} of {info}, unbound (score it with --unbound)")
+    options.say(
+        f"wrote {path}: {many(info.n_tasks, 'task')} of {info}, unbound (score it with --unbound)"
+    )
 
 
-@command(short_help="Print BibTeX of a release, or of what results used of it.")
+@options.command(short_help="Print BibTeX of a release, or of what results used of it.")
 @click.argument("what", nargs=-1, metavar="[FILE]...")
-@release_option
+@options.release_option
 def cite(what: tuple[str, ...], release: str | None) -> None:
     """Print BibTeX of what the results in FILEs used: data sets, features and papers.
 

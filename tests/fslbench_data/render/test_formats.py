@@ -26,7 +26,7 @@ import fslbench_data as fb
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import FSLBenchWarning, OutputError, SpecError, SubmissionError
-from fslbench_data.cli.options import FORMATS
+from fslbench_data.cli.options import FORMATS, Output
 from fslbench_data.cli.sql import _write
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.latex import (
@@ -279,7 +279,7 @@ def _written(table, folder):
     for form in EVERY:
         cannot = OutputError if form == "parquet" and OLD_ARROW else ()
         with suppress(cannot):
-            _write(table, form, folder / f"x.{form}")
+            _write(table, Output(form, folder / f"x.{form}"))
     for form in ("table", "markdown", "latex"):
         text = (folder / f"x.{form}").read_text("utf-8")
         assert all(c.isprintable() or c == "\n" for c in text), form
