@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+import fslbench_data as fb
 from fslbench_data.cli import options
 
 
@@ -49,18 +50,16 @@ def evaluate(
     """
     from fslbench_data.evaluation.adapters import load_callable
     from fslbench_data.evaluation.calling import callable_name
-    from fslbench_data.evaluation.loop import evaluate as run_method
-    from fslbench_data.release.release import load_release
     from fslbench_data.scoring.score import find_method
     from fslbench_data.validation.validate import check_not_taken
 
     options.check_submission(path)
     target = path.absolute()  # a method may change the folder
-    loaded, opened = load_callable(method), load_release(release)
+    loaded, opened = load_callable(method), fb.load_release(release)
     name = name or callable_name(loaded)
     check_not_taken(name, opened.methods)
     journal = path.with_name(path.name + ".partial")
-    submission = run_method(
+    submission = fb.evaluate(
         loaded,
         opened,
         name=name,

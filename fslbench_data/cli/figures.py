@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import listing
 from fslbench_data.cli import options
 from fslbench_data.render.figures import KINDS
@@ -72,16 +73,14 @@ def plot(
     --method.
     The caption, with level, intervals and numbers of tasks, is written to files beside the figure.
     """  # noqa: D301 - click reads the backspace
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.figures.plot import check_figure_path
-    from fslbench_data.render.figures.plot import plot as draw
 
     check_figure_path(path)
     options.check_free(path)
     sources, columns = options.sources_of(files, pool), int(given.pop("columns"))
     with steps("drawing"):
-        draw(kind, sources, load_release(release), columns=columns, path=path, **given)
+        fb.plot(kind, sources, fb.load_release(release), columns=columns, path=path, **given)
     options.say(
         f"wrote {path}, and its caption in {path.with_suffix('.caption.txt').name} and .tex"
     )
@@ -122,7 +121,6 @@ def report(
     The page is one file that needs no server and asks nothing of the network: open it from disk,
     send it to a reviewer, or publish it.  Without FILE it shows the reference methods.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.page import INDEX
     from fslbench_data.render.page.make import page_of
@@ -135,7 +133,7 @@ def report(
     with steps("making the page") as step:
         page_of(
             options.sources_of(files, pool),
-            load_release(release),
+            fb.load_release(release),
             Selection.of(**chosen),
             folder,
             sweeps=sweeps,
@@ -220,10 +218,7 @@ def table(
     readers must know. Of each data set, ways and shots the pooled task set is shown, else the
     closed, else the open one. Without FILE, the reference methods are shown.
     """
-    from fslbench_data.release.release import load_release
-    from fslbench_data.render.paper import table as made
-
-    paper = made(options.sources_of(files, pool), load_release(release), **chosen)
+    paper = fb.table(options.sources_of(files, pool), fb.load_release(release), **chosen)
 
     def on(console: Console) -> None:
         from fslbench_data.render.console import print_table

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import SpecError, many
 from fslbench_data.cli import options
 
@@ -30,12 +31,11 @@ def validate(
     Exit code 0 if every rule is met; otherwise the first broken rule is explained, with its rows
     and how to fix them, and the exit code is 2.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import screen
     from fslbench_data.scoring.open_log import log_of
     from fslbench_data.validation.validate import validate as check
 
-    opened = load_release(release)
+    opened = fb.load_release(release)
     own = log_of(options.sources_of(files, pool))
     validated = own.answers if own else check(files, opened, allow_unbound=allow_unbound)
     with screen() as console:
@@ -67,10 +67,8 @@ def merge(files: tuple[Path, ...], path: Path) -> None:
     of any kind may stand beside others. What answers the same twice, or says different things of a
     method, is refused. Rows are in the order of FILEs.
     """
-    from fslbench_data.submission.merging import merge as join
-
     options.check_submission(path)
-    merged = join(files)
+    merged = fb.merge(files)
     merged.write(path)
     methods = len(merged.table.column("method").unique())
     options.say(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}")
@@ -86,11 +84,10 @@ def export(folder: Path, release: str | None) -> None:
     that is published, so that datasets.load_dataset(DIR, CONFIGURATION) reads all of it without
     this package. The digest and all fingerprints stay: --release DIR gives the same results.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.export import export as write
 
-    opened = load_release(release)
+    opened = fb.load_release(release)
     with steps(f"exporting {opened}") as step:
         manifest = write(opened, folder, step)
     drawn = sum(table.drawn for table in opened.manifest.tables)
@@ -127,14 +124,12 @@ def import_accuracies(
     FILE is a .npy file, a CSV file or a text file of numbers. The submission does not say which
     tasks it was made on: scoring it needs --unbound.
     """
-    from fslbench_data.release.release import load_release
-    from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import read_accuracies
     from fslbench_data.tasks import Episodes
     from fslbench_data.validation.validate import check_not_taken
 
     options.check_submission(path)
-    opened = load_release(release)
+    opened = fb.load_release(release)
     if dataset is None:
         dataset, slash, task_set = task_set.partition("/")
         if not slash:
@@ -147,7 +142,7 @@ def import_accuracies(
     values = read_accuracies(file)
     tasks = opened.task_set(dataset, task_set) if info.name.varies else None
     queries = tasks.queries if isinstance(tasks, Episodes) else None
-    submission = Submission.from_accuracies(
+    submission = fb.Submission.from_accuracies(
         values, info, method, percent=percent, queries=queries, where=str(file)
     )
     submission.write(path)
@@ -164,9 +159,7 @@ def cite(what: tuple[str, ...], release: str | None) -> None:
 
     Without FILE it is all of a release: of --release, or of one that stands in FILE's place.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.bibtex import bibtex
-    from fslbench_data.submission.merging import merge as join
     from fslbench_data.submission.reading import is_log
 
     if len(what) == 1 and not (Path(what[0]).is_file() or what[0].lower().endswith(RESULTS)):
@@ -176,6 +169,6 @@ def cite(what: tuple[str, ...], release: str | None) -> None:
     if what and all(map(is_log, what)):
         text = bibtex()
     else:
-        opened = load_release(release)
-        text = bibtex(opened, join([Path(file) for file in what]) if what else None)
+        opened = fb.load_release(release)
+        text = bibtex(opened, fb.merge([Path(file) for file in what]) if what else None)
     click.echo(text, nl=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import ReleaseNotFoundError, UnknownNameError
 from fslbench_data.cli import options
 
@@ -27,7 +28,6 @@ def info(
     R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
     package.  It is the argument, or that of --release, as in other commands.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.release_text import print_release, release_content, task_sets_table
     from fslbench_data.render.table import json_text
 
@@ -35,9 +35,9 @@ def info(
         raise click.UsageError(f"two releases, {named} and {release}: name one")
     release = release or named
     try:
-        opened = load_release(release)
+        opened = fb.load_release(release)
     except ReleaseNotFoundError as error:
-        if release not in load_release().datasets:
+        if release not in fb.load_release().datasets:
             raise
         raise error.with_advice(fix=f"fslbench info --dataset {release}") from None
     for name in datasets:

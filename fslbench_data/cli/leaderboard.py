@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import fslbench_data as fb
 from fslbench_data.cli import options
 
 if TYPE_CHECKING:
@@ -59,13 +60,12 @@ def leaderboard(
     """
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
     from fslbench_data.leaderboard.repository import open_results, read_board, unfetched
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
-        releases = tuple(map(load_release, names or settings.releases))
+        releases = tuple(map(fb.load_release, names or settings.releases))
         ranking = run(files, releases, title=settings.title, progress=step, **chosen)
     if to.form == "html":
         from fslbench_data.leaderboard.page import leaderboard_page
@@ -159,7 +159,6 @@ def review(
     from fslbench_data.leaderboard.repository import LooseFiles, open_results
     from fslbench_data.leaderboard.review import review as run
     from fslbench_data.leaderboard.review import review_text
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
     options.check_output(path, {".md": "markdown"})
@@ -172,7 +171,7 @@ def review(
             proposed,
             list(proposed.paths),
             open_results(where),
-            tuple(map(load_release, names)) if names else None,
+            tuple(map(fb.load_release, names)) if names else None,
             level=level,
         )
     options.output(review_text(reviewed), path)
@@ -191,10 +190,9 @@ def submit(file: Path, to: str) -> None:
     """
     from fslbench_data.leaderboard.review import prepare, propose
     from fslbench_data.sandbox.client import read_untrusted
-    from fslbench_data.submission.model import Submission
 
     parquet = file.suffix.lower() == ".parquet" and file.is_file()
-    submission = read_untrusted(file) if parquet else Submission.read(file)
+    submission = read_untrusted(file) if parquet else fb.Submission.read(file)
     proposal = prepare(submission, to)
     options.say(f"{file}: {', '.join(proposal.results.methods)}, valid for {proposal.release}")
     if proposal.accepted:

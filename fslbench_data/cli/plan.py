@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import UnknownNameError
 from fslbench_data.cli import options
 
@@ -91,21 +92,19 @@ def plan(
     one's own tasks, --pilot LOG::METHOD, which says ways, shots and queries itself; --ways and
     --shots choose where it has tasks of several.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.plan_text import plan_csv, plan_json, print_plan
     from fslbench_data.scoring.own_release import OwnLog
-    from fslbench_data.scoring.planning import plan as run
 
     numbers = None if queries is None else options.parse_queries(queries)
-    opened = load_release(release)
+    opened = fb.load_release(release)
     file, method = _pilot(pilot or "", opened.methods)
     (source,) = options.sources_of([file] if file else [], pool) or (None,)
     counts = options.parse_queries(tasks, "tasks") if tasks else []
     if counts and suite != "pooled" and not isinstance(source, OwnLog):
         raise click.UsageError("--tasks is for --suite pooled: others have as many as there are")
     with steps("planning") as progress:
-        planned = run(
+        planned = fb.plan(
             source,
             opened,
             method=method,

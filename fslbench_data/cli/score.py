@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import listing
-from fslbench_data.cli import options
+from fslbench_data.cli import options, report_output
 
 
 @options.command(short_help="Compare methods with each other and with the references.")
@@ -46,7 +47,6 @@ from fslbench_data.cli import options
     is_flag=True,
     help="How many comparisons each kind of interval calls significant: a line a task set.",
 )
-@click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
 @options.bias_option
 @options.log_options
 @options.design_options
@@ -60,7 +60,6 @@ def score(
     means: bool,
     harmonic_means: bool,
     counts: bool,
-    summary: bool,
     bias: bool,
     pool: dict[str, Any],
     design: dict[str, Any],
@@ -83,14 +82,6 @@ def score(
     images and new classes: bounds, with --dataset or --classes, and --ways, --shots and --queries.
     Several, a method each, are compared task by task.
     """
-    from fslbench_data.cli.report_output import (
-        write_bias,
-        write_counts,
-        write_means,
-        write_report,
-        write_reported,
-    )
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.scoring.score import pooled_instead, score_selected
     from fslbench_data.scoring.selection import Selection
@@ -100,7 +91,7 @@ def score(
         "--bias": bias,
         "--means": means,
         "--harmonic-means": harmonic_means,
-        "--counts": counts or summary,
+        "--counts": counts,
         "--details": details,
     }
     if len(chosen_views := [name for name, given in views.items() if given]) > 1:
@@ -109,32 +100,30 @@ def score(
     if chosen["methods"] and (bias or whole):
         raise click.UsageError(f"--method does not go with {'--bias' if bias else files[0]}")
     if whole:
-        from fslbench_data.scoring.reported import reported
-
         options.refuse_others(
             {"datasets", "level", *(f"of_{name}" for name in design)}, "accuracies alone"
         )
         dataset = next(iter(chosen["datasets"]), None)
-        found = reported(files, dataset=dataset, level=chosen["level"], **design)
-        write_reported(found, to)
+        found = fb.reported(files, dataset=dataset, level=chosen["level"], **design)
+        report_output.write_reported(found, to)
         return
     if option := next((name for name, value in design.items() if value is not None), ""):
         raise click.UsageError(f"--{option} is of accuracies alone, one a task")
     sources = options.sources_of(files, pool)
-    opened, selection = load_release(release), Selection.of(**chosen)
+    opened, selection = fb.load_release(release), Selection.of(**chosen)
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
-        write_bias(measured(sources, opened, selection), to)
+        report_output.write_bias(measured(sources, opened, selection), to)
         return
     with steps("scoring") as step:
         report = score_selected(sources, opened, selection, progress=step)
     if means or harmonic_means:
-        write_means(report, to, harmonic=harmonic_means)
-    elif counts or summary:
-        write_counts(report, to)
+        report_output.write_means(report, to, harmonic=harmonic_means)
+    elif counts:
+        report_output.write_counts(report, to)
     else:
-        write_report(
+        report_output.write_report(
             report,
             to,
             details=details,
@@ -183,23 +172,21 @@ def compare(
     "worse" on any data set, shot and way (of its sets the pooled one, else the closed one, else
     the open ones), each judged by itself: not corrected for several.
     """
-    from fslbench_data.cli.report_output import write_bias, write_report
-    from fslbench_data.release.release import load_release
     from fslbench_data.scoring.bias import bias as measured
     from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.scoring.score import answered_by_one, find_two, score_selected
     from fslbench_data.scoring.selection import Selection
     from fslbench_data.scoring.task_set_report import primary_comparisons
 
-    opened = load_release(release)
+    opened = fb.load_release(release)
     both, selection = find_two(names, opened, Selection.of(**chosen), **pool)
     if bias:
         if fail_if_worse:
             raise click.UsageError("--bias does not go with --fail-if-worse")
-        write_bias(measured(both, opened, selection), to)
+        report_output.write_bias(measured(both, opened, selection), to)
         return
     report = score_selected(both, opened, selection, only_compared=True)
-    write_report(report, to, details=details, whole_signature=whole_signature)
+    report_output.write_report(report, to, details=details, whole_signature=whole_signature)
     if not isinstance(both, OwnLog) and (left_out := answered_by_one(both, selection)):
         options.say(f"left out, answered by one of the two only: {listing(left_out)}")
     leading = primary_comparisons(report.comparisons)
@@ -232,11 +219,8 @@ def interval(
     write such a log. `fslbench score LOG` is the same; table, plot, report, compare, sql and
     validate take such a log, too.
     """
-    from fslbench_data.cli.report_output import write_report
-    from fslbench_data.scoring.score import score
-
-    report = score(options.log_in([log], pool), level=level)
-    write_report(report, to, details=details)
+    report = fb.score(options.log_in([log], pool), level=level)
+    report_output.write_report(report, to, details=details)
 
 
 @options.command(short_help="Say what a printed 91.72 ± 0.55 shows.")
@@ -272,8 +256,5 @@ def reported(results: tuple[str, ...], to: options.Output, **about: Any) -> None
     needed: how much wider an interval for new images or new classes can be follows from the sizes
     of the data set.
     """
-    from fslbench_data.cli.report_output import write_reported
-    from fslbench_data.scoring.reported import reported as read
-
-    found = read(results[0] if len(results) == 1 else list(results), **about)
-    write_reported(found, to)
+    found = fb.reported(results[0] if len(results) == 1 else list(results), **about)
+    report_output.write_reported(found, to)

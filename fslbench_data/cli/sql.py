@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import fslbench_data as fb
 from fslbench_data.cli import options
 
 if TYPE_CHECKING:
@@ -53,33 +54,29 @@ def sql(
     Views hold the release and the submissions given; --list shows them. DuckDB answers in a
     process of its own, closed to files, network and extensions, which ends when its time is up.
     """  # noqa: D301
-    from fslbench_data.release.release import load_release
     from fslbench_data.sandbox.client import QueryProcess
-    from fslbench_data.scoring.sql import connect, described, only_named, tables
+    from fslbench_data.scoring.sql import described, only_named, tables
 
     if show is not None:
         from analysis_sql.queries.engine import query_text
 
         click.echo(query_text(show), nl=False)
-    elif list_views:
-        with connect(
-            load_release(release),
-            options.sources_of(submissions, pool),
-            allow_unbound=allow_unbound,
-        ) as connection:
-            click.echo("\n\n".join(f"{n}: {t}\n  {c}" for n, t, c in described(connection)))
-    elif query is None:
+        return
+    if query is None and not list_views:
         raise click.UsageError("give a QUERY, or --list to see what there is to ask")
-    else:
-        with QueryProcess(seconds=seconds, memory=memory) as process:
-            read = options.sources_of(submissions, pool)
-            everything = tables(load_release(release), read, allow_unbound=allow_unbound)
-            start = time.monotonic()
-            named = only_named(everything, query, seconds=seconds, memory=memory)
-            spent = time.monotonic() - start
-            process.load(named)
-            table = process.run(query, spent=spent)
-        _write(table, to)
+    opened, read = fb.load_release(release), options.sources_of(submissions, pool)
+    if query is None or list_views:
+        with fb.connect(opened, read, allow_unbound=allow_unbound) as connection:
+            click.echo("\n\n".join(f"{n}: {t}\n  {c}" for n, t, c in described(connection)))
+        return
+    with QueryProcess(seconds=seconds, memory=memory) as process:
+        everything = tables(opened, read, allow_unbound=allow_unbound)
+        start = time.monotonic()
+        named = only_named(everything, query, seconds=seconds, memory=memory)
+        spent = time.monotonic() - start
+        process.load(named)
+        table = process.run(query, spent=spent)
+    _write(table, to)
 
 
 def _write(table: pa.Table, to: options.Output) -> None:
