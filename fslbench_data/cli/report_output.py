@@ -95,12 +95,12 @@ def write_bias(report: BiasReport, to: Output) -> None:
     """Write the ladders of attribute-biased tasks."""
     from fslbench_data.render.bias_tables import bias_csv, bias_json, bias_notes, bias_tables
 
-    signature, notes = str(report.signature), bias_notes(report)
+    signature, notes = report.signature, bias_notes(report)
     to.write(
         csv=lambda: bias_csv(report),
         json=lambda: bias_json(report),
-        table=lambda console: _print(bias_tables(report), console, notes, report.signature.short),
-        paper=lambda: (bias_tables(report), signature, notes),
+        table=lambda console: _print(bias_tables(report), console, (*notes, signature.short)),
+        paper=lambda: (bias_tables(report), str(signature), notes),
     )
 
 
@@ -146,12 +146,7 @@ def write_means(report: Report, to: Output, *, harmonic: bool) -> None:
 
 
 def _print(
-    tables: Sequence[Table],
-    console: Console,
-    notes: Sequence[str] = (),
-    signature: str = "",
-    *,
-    whole: bool = True,
+    tables: Sequence[Table], console: Console, notes: Sequence[str] = (), *, whole: bool = True
 ) -> None:
     """Print tables one below the other, and the notes below them all."""
     from fslbench_data.render.console import print_table
@@ -160,5 +155,5 @@ def _print(
         if number:
             console.print()
         print_table(each, console, whole=whole)
-    for note in (*notes, *([signature] if signature else [])):
+    for note in notes:
         console.print(f"\n{note}", highlight=False, markup=False)
