@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from fslbench_data.cli.options import (
     OF_NUMBERS,
-    check_output,
-    format_option,
+    Output,
     level_option,
-    output_option,
+    output_options,
     parse_queries,
     release_option,
 )
@@ -41,16 +39,14 @@ from fslbench_data.cli.options import (
 )
 @level_option
 @release_option
-@format_option("table", "csv", "json")
-@output_option
+@output_options(OF_NUMBERS)
 def query_size(
     dataset: str,
     features: str,
     head: str,
     queries: str,
     release: str | None,
-    output_format: str | None,
-    path: Path | None,
+    to: Output,
     **settings: Any,
 ) -> None:
     """Find the number of queries with the narrowest open intervals.
@@ -62,19 +58,15 @@ def query_size(
     """
     from builders.query_size.sweep import COMPARED, QuerySets, sweep
     from builders.query_size.text import print_sweep, sweep_csv, sweep_json
-    from fslbench_data.cli.report_output import write
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
-    form = check_output(path, output_format=output_format, endings=OF_NUMBERS)
     how = {name: settings.pop(name) for name in ("way", "shot", "suite")}
     sets = QuerySets.of(load_release(release), dataset, features, head, **how, compared=COMPARED)
     grid = parse_queries(queries)
     with steps("sweeping the number of queries") as progress:
         swept = sweep(sets, grid, **settings, progress=progress)
-    write(
-        form,
-        path,
+    to.write(
         csv=lambda: sweep_csv(swept),
         json=lambda: sweep_json(swept),
         table=lambda console: print_sweep(swept, console),

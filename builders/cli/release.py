@@ -36,7 +36,7 @@ def init(folder: Path, path: Path | None) -> None:
     """
     from builders.release.spec_file import first_spec
 
-    check_output(path, endings={".toml": "toml"})
+    check_output(path, {".toml": "toml"})
     output(first_spec(folder, str(path or "")), path)
 
 

@@ -143,18 +143,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     click.echo(shell_class(ctx.find_root().command, {}, "fslbench", "_FSLBENCH_COMPLETE").source())
 
 
-COMMANDS = {
-    "evaluate": ["evaluate"],
-    "figures": ["plot", "report", "table"],
-    "files": ["cite", "export", "import_accuracies", "merge", "validate"],
-    "info": ["info"],
-    "leaderboard": ["leaderboard", "review", "submit"],
-    "plan": ["plan"],
-    "score": ["compare", "interval", "reported", "score"],
-    "sql": ["sql"],
-}
-"""By their modules."""
-
-for module, names in COMMANDS.items():
-    for name in names:
-        main.add_command(getattr(import_module(f"fslbench_data.cli.{module}"), name))
+for module in ("evaluate", "figures", "files", "info", "leaderboard", "plan", "score", "sql"):
+    for each in vars(import_module(f"fslbench_data.cli.{module}")).values():
+        if isinstance(each, click.Command):
+            main.add_command(each)

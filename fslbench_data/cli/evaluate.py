@@ -7,33 +7,27 @@ from typing import Any
 
 import click
 
-from fslbench_data.cli.options import (
-    check_submission,
-    command,
-    images_option,
-    no_training_option,
-    output_to,
-    release_option,
-    say,
-    sets_options,
-)
+import fslbench_data as fb
+from fslbench_data.cli import options
 
 
-@command(short_help="Run a method over frozen tasks, resumably.")
+@options.command(short_help="Run a method over frozen tasks, resumably.")
 @click.argument("method", metavar="MODULE:CALLABLE")
-@release_option
+@options.release_option
 @click.option("--features", metavar="B", help="Run on the release's features of this backbone.")
-@images_option("Run on the images in this folder; without one, on those that the release holds.")
+@options.images_option(
+    "Run on the images in this folder; without one, on those that the release holds."
+)
 @click.option("--device", metavar="D", help="Give features as PyTorch tensors on it, e.g. cuda.")
 @click.option("--name", metavar="M", help="Name of the method; by default the callable's.")
-@sets_options
+@options.sets_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the method's generator.")
 @click.option("--batch", type=int, metavar="B", help="Call the method with B tasks at once.")
 @click.option("--max-tasks", type=int, metavar="N", help="Only the first N tasks of each set.")
 @click.option(
     "--transductive", is_flag=True, default=None, help="The method uses the queries together."
 )
-@no_training_option("The method trains")
+@options.no_training_option("The method trains")
 @click.option("--run", metavar="R", help="Which training run this is, if there are several.")
 @click.option(
     "--stop-when-conclusive",
@@ -43,7 +37,7 @@ from fslbench_data.cli.options import (
     "FILE or FILE::METHOD.",
 )
 @click.option("--description", default="", help="What readers should know of the method.")
-@output_to(about="Submission (.parquet).", required=True)
+@options.output_to(about="Submission (.parquet).", required=True)
 def evaluate(
     method: str, release: str | None, name: str | None, versus: str | None, path: Path, **how: Any
 ) -> None:
@@ -56,25 +50,23 @@ def evaluate(
     """
     from fslbench_data.evaluation.adapters import load_callable
     from fslbench_data.evaluation.calling import callable_name
-    from fslbench_data.evaluation.loop import evaluate as run_method
-    from fslbench_data.release.release import load_release
     from fslbench_data.scoring.score import find_method
     from fslbench_data.validation.validate import check_not_taken
 
-    check_submission(path)
+    options.check_submission(path)
     target = path.absolute()  # a method may change the folder
-    loaded, opened = load_callable(method), load_release(release)
+    loaded, opened = load_callable(method), fb.load_release(release)
     name = name or callable_name(loaded)
     check_not_taken(name, opened.methods)
     journal = path.with_name(path.name + ".partial")
-    submission = run_method(
+    submission = fb.evaluate(
         loaded,
         opened,
         name=name,
         stop_when_conclusive=None if versus is None else find_method(versus, opened),
         journal=journal,
         show_progress=True,
-        on_stop=lambda answered: say(
+        on_stop=lambda answered: options.say(
             f"stopped: {answered} answered tasks are in {journal}; the same command resumes"
         ),
         **how,
@@ -82,4 +74,4 @@ def evaluate(
     submission.write(target)
     target.with_name(journal.name).unlink(missing_ok=True)
     where = f" --release {release}" if release else ""
-    say(f"wrote {path}: score it with fslbench score {path}{where}")
+    options.say(f"wrote {path}: score it with fslbench score {path}{where}")

@@ -9,49 +9,30 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import listing
-from fslbench_data.cli.options import (
-    FILE,
-    Command,
-    check_free,
-    check_output,
-    command,
-    draw,
-    format_option,
-    images_option,
-    level_option,
-    log_options,
-    methods_option,
-    output,
-    output_option,
-    output_to,
-    release_option,
-    say,
-    sets_options,
-    sources_of,
-    unbound_option,
-)
+from fslbench_data.cli import options
 from fslbench_data.render.figures import KINDS
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def _sweep_option(what: str) -> Callable[[Command], Command]:
+def _sweep_option(what: str) -> Callable[[options.Command], options.Command]:
     about = f"{what} `fslbench-build query-size --format json` wrote; may be repeated."
-    return click.option("--sweep", "sweeps", type=FILE, multiple=True, help=about)
+    return click.option("--sweep", "sweeps", type=options.FILE, multiple=True, help=about)
 
 
-@command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")
+@options.command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")
 @click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
-@click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
-@release_option
-@sets_options
-@methods_option
+@click.argument("files", type=options.FILE, nargs=-1, metavar="[FILE]...")
+@options.release_option
+@options.sets_options
+@options.methods_option
 @_sweep_option("For `queries`: what")
-@level_option
-@unbound_option
-@log_options
+@options.level_option
+@options.unbound_option
+@options.log_options
 @click.option(
     "--columns",
     type=click.Choice(["1", "2"]),
@@ -66,18 +47,14 @@ def _sweep_option(what: str) -> Callable[[Command], Command]:
     help="So wide, in place of --columns: the column of a paper, such as 244 or 202.",
 )
 @click.option("--title", default="", help="A title above the figure; by default none.")
-@output_to(about="File: .pdf, .svg or .png.", required=True)
+@options.output_to(about="File: .pdf, .svg or .png.", required=True)
 def plot(
     kind: str,
     files: tuple[Path, ...],
     release: str | None,
-    sweeps: tuple[Path, ...],
-    columns: str,
-    width: float | None,
-    title: str,
     pool: dict[str, Any],
     path: Path,
-    **chosen: Any,
+    **given: Any,
 ) -> None:
     """Draw a figure of the methods in FILEs and of the reference methods.
 
@@ -96,29 +73,23 @@ def plot(
     --method.
     The caption, with level, intervals and numbers of tasks, is written to files beside the figure.
     """  # noqa: D301 - click reads the backspace
-    from benchmark_spec.extras import require
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
-    from fslbench_data.render.figures.plot import Drawing, check_figure_path, figure_of
-    from fslbench_data.scoring.selection import Selection
+    from fslbench_data.render.figures.plot import check_figure_path
 
     check_figure_path(path)
-    check_free(path, *files, *sweeps)
-    require("vl_convert", "report")
-    sources = sources_of(files, pool)
-    with steps("drawing") as step:
-        step("reading and comparing")
-        opened = None if kind == "queries" else load_release(release)
-        figure = figure_of(kind, sources, opened, Selection.of(**chosen), sweeps)
-        step("the figure")
-        Drawing(figure, int(columns), width, title).write(path)
-    say(f"wrote {path}, and its caption in {path.with_suffix('.caption.txt').name} and .tex")
+    options.check_free(path)
+    sources, columns = options.sources_of(files, pool), int(given.pop("columns"))
+    with steps("drawing"):
+        fb.plot(kind, sources, fb.load_release(release), columns=columns, path=path, **given)
+    options.say(
+        f"wrote {path}, and its caption in {path.with_suffix('.caption.txt').name} and .tex"
+    )
 
 
-@command(short_help="Make a page to look at: verdicts, plots, ladders, numbers.")
-@click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
-@release_option
-@sets_options
+@options.command(short_help="Make a page to look at: verdicts, plots, ladders, numbers.")
+@click.argument("files", type=options.FILE, nargs=-1, metavar="[FILE]...")
+@options.release_option
+@options.sets_options
 @click.option(
     "--method",
     "methods",
@@ -128,14 +99,14 @@ def plot(
     "FILEs, then the reference methods with the highest means.",
 )
 @_sweep_option("What")
-@level_option
-@unbound_option
-@log_options
-@images_option(
+@options.level_option
+@options.unbound_option
+@options.log_options
+@options.images_option(
     "Show hard tasks in pictures, of the images in this folder, as for `fslbench evaluate`; "
     "without one, of those that the release holds: a release in a folder does so anyway."
 )
-@output_to("folder", "Folder of the page, index.html.", required=True)
+@options.output_to("folder", "Folder of the page, index.html.", required=True)
 def report(
     files: tuple[Path, ...],
     release: str | None,
@@ -150,20 +121,19 @@ def report(
     The page is one file that needs no server and asks nothing of the network: open it from disk,
     send it to a reviewer, or publish it.  Without FILE it shows the reference methods.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.page import INDEX
     from fslbench_data.render.page.make import page_of
     from fslbench_data.scoring.selection import Selection
 
     path = folder / INDEX
-    check_free(path)
+    options.check_free(path)
     arguments = [*map(str, files), *(["--release", release] if release else [])]
     arguments += ["--unbound"] if chosen["allow_unbound"] else []
     with steps("making the page") as step:
         page_of(
-            sources_of(files, pool),
-            load_release(release),
+            options.sources_of(files, pool),
+            fb.load_release(release),
             Selection.of(**chosen),
             folder,
             sweeps=sweeps,
@@ -171,7 +141,7 @@ def report(
             arguments=shlex.join(arguments),
             progress=step,
         )
-    say(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser")
+    options.say(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser")
 
 
 def _width(given: str) -> str | float:
@@ -183,9 +153,9 @@ def _width(given: str) -> str | float:
         raise click.BadParameter("column, page, or a number of points") from None
 
 
-@command(short_help="Make the table of a paper: LaTeX, Markdown, HTML or CSV.")
-@click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
-@release_option
+@options.command(short_help="Make the table of a paper: LaTeX, Markdown, HTML or CSV.")
+@click.argument("files", type=options.FILE, nargs=-1, metavar="[FILE]...")
+@options.release_option
 @click.option(
     "--kind",
     type=click.Choice(["new images", "new classes", "new superclasses", "closed"]),
@@ -193,7 +163,7 @@ def _width(given: str) -> str | float:
     show_default=True,
     help="What half-widths are about; closed: only tasks of the very same images.",
 )
-@methods_option
+@options.methods_option
 @click.option(
     "--against",
     multiple=True,
@@ -203,7 +173,7 @@ def _width(given: str) -> str | float:
 )
 @click.option("--all-references", is_flag=True, help="Show every reference method.")
 @click.option("--means", is_flag=True, help="Show means over data sets too.")
-@sets_options
+@options.sets_options
 @click.option(
     "--suite",
     "suites",
@@ -211,9 +181,9 @@ def _width(given: str) -> str | float:
     metavar="S",
     help="Only task sets of this suite, such as open or pooled; may be repeated.",
 )
-@level_option
-@unbound_option
-@log_options
+@options.level_option
+@options.unbound_option
+@options.log_options
 @click.option(
     "--transpose", is_flag=True, help="A row for each task set, a column for each method."
 )
@@ -233,14 +203,12 @@ def _width(given: str) -> str | float:
 @click.option(
     "--label", default="", metavar="L", help="Label of the float in LaTeX, such as tab:results."
 )
-@format_option("table", "markdown", "latex", "html", "csv")
-@output_option
+@options.output_options({".md": "markdown", ".tex": "latex", ".html": "html", ".csv": "csv"})
 def table(
     files: tuple[Path, ...],
     release: str | None,
     pool: dict[str, Any],
-    output_format: str | None,
-    path: Path | None,
+    to: options.Output,
     **chosen: Any,
 ) -> None:
     """Make the table of a paper from the methods in FILEs and reference methods.
@@ -250,12 +218,7 @@ def table(
     readers must know. Of each data set, ways and shots the pooled task set is shown, else the
     closed, else the open one. Without FILE, the reference methods are shown.
     """
-    from fslbench_data.release.release import load_release
-    from fslbench_data.render.paper import table as made
-
-    endings = {".csv": "csv", ".md": "markdown", ".tex": "latex", ".html": "html"}
-    form = check_output(path, *files, output_format=output_format, endings=endings)
-    paper = made(sources_of(files, pool), load_release(release), **chosen)
+    paper = fb.table(options.sources_of(files, pool), fb.load_release(release), **chosen)
 
     def on(console: Console) -> None:
         from fslbench_data.render.console import print_table
@@ -267,10 +230,10 @@ def table(
             note = note.replace("Bold:", "*:")
             console.print(note, style="dim", highlight=False, markup=False)
 
-    if form == "table":
-        draw(on, path)
+    if to.form == "table":
+        options.draw(on, to.path)
     else:
-        output(getattr(paper, form)(), path)
+        options.output(getattr(paper, to.form)(), to.path)
     if paper.content.left_out:
         names = listing(paper.content.left_out, 3)
-        say(f"not shown: {names}; --task-set and --suite choose")
+        options.say(f"not shown: {names}; --task-set and --suite choose")

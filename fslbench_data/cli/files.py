@@ -7,28 +7,19 @@ from typing import Any
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import SpecError, many
-from fslbench_data.cli.options import (
-    FILE,
-    check_submission,
-    command,
-    log_options,
-    output_to,
-    release_option,
-    say,
-    sources_of,
-    unbound_option,
-)
+from fslbench_data.cli import options
 
 RESULTS = (".parquet", ".csv", ".jsonl")
 """Endings of files of results."""
 
 
-@command(short_help="Check that FILEs can be scored.")
-@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
-@release_option
-@unbound_option
-@log_options
+@options.command(short_help="Check that FILEs can be scored.")
+@click.argument("files", type=options.FILE, nargs=-1, required=True, metavar="FILE...")
+@options.release_option
+@options.unbound_option
+@options.log_options
 def validate(
     files: tuple[Path, ...],
     release: str | None,
@@ -40,13 +31,12 @@ def validate(
     Exit code 0 if every rule is met; otherwise the first broken rule is explained, with its rows
     and how to fix them, and the exit code is 2.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import screen
     from fslbench_data.scoring.open_log import log_of
     from fslbench_data.validation.validate import validate as check
 
-    opened = load_release(release)
-    own = log_of(sources_of(files, pool))
+    opened = fb.load_release(release)
+    own = log_of(options.sources_of(files, pool))
     validated = own.answers if own else check(files, opened, allow_unbound=allow_unbound)
     with screen() as console:
         for group in validated.groups:
@@ -55,7 +45,7 @@ def validate(
             console.print(f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}")
     if own is not None:
         are = "is a valid log" if len(files) == 1 else "are together a valid log"
-        say(f"{', '.join(map(str, files))} {are} of one's own tasks")
+        options.say(f"{', '.join(map(str, files))} {are} of one's own tasks")
         return
     columns = validated.submission.columns
     named = ("predictions", "second", "correct", "class_correct")
@@ -64,12 +54,12 @@ def validate(
     if "correct" in columns and "class_correct" not in columns:
         checked += "; correct by its sums alone: with class_correct its order is checked, too"
     are = "is a valid submission" if len(files) == 1 else "are together a valid submission"
-    say(f"{', '.join(map(str, files))} {are} to {opened}{checked}")
+    options.say(f"{', '.join(map(str, files))} {are} to {opened}{checked}")
 
 
-@command(short_help="Join files of results into one.")
-@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
-@output_to(about="Submission to write (.parquet).", required=True)
+@options.command(short_help="Join files of results into one.")
+@click.argument("files", type=options.FILE, nargs=-1, required=True, metavar="FILE...")
+@options.output_to(about="Submission to write (.parquet).", required=True)
 def merge(files: tuple[Path, ...], path: Path) -> None:
     """Join FILEs of results into one, with everything that they say of themselves.
 
@@ -77,18 +67,16 @@ def merge(files: tuple[Path, ...], path: Path) -> None:
     of any kind may stand beside others. What answers the same twice, or says different things of a
     method, is refused. Rows are in the order of FILEs.
     """
-    from fslbench_data.submission.merging import merge as join
-
-    check_submission(path, *files)
-    merged = join(files)
+    options.check_submission(path)
+    merged = fb.merge(files)
     merged.write(path)
     methods = len(merged.table.column("method").unique())
-    say(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}")
+    options.say(f"wrote {path}: {merged.table.num_rows:,} rows, methods: {methods}")
 
 
-@command(short_help="Write a release with every table as a file.")
-@click.argument("folder", type=FILE, metavar="DIR")
-@release_option
+@options.command(short_help="Write a release with every table as a file.")
+@click.argument("folder", type=options.FILE, metavar="DIR")
+@options.release_option
 def export(folder: Path, release: str | None) -> None:
     """Write a release into DIR, which must be new or empty, with every table as a file.
 
@@ -96,22 +84,21 @@ def export(folder: Path, release: str | None) -> None:
     that is published, so that datasets.load_dataset(DIR, CONFIGURATION) reads all of it without
     this package. The digest and all fingerprints stay: --release DIR gives the same results.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.export import export as write
 
-    opened = load_release(release)
+    opened = fb.load_release(release)
     with steps(f"exporting {opened}") as step:
         manifest = write(opened, folder, step)
     drawn = sum(table.drawn for table in opened.manifest.tables)
-    say(
+    options.say(
         f"wrote {folder}: {opened}#{manifest.digest[:12]}, {len(manifest.tables)} tables, {drawn} "
         f"of them drawn; {len(manifest.configs())} configurations for datasets.load_dataset"
     )
 
 
-@command("import-accuracies", short_help="Make a submission of a list of accuracies.")
-@click.argument("file", type=FILE)
+@options.command("import-accuracies", short_help="Make a submission of a list of accuracies.")
+@click.argument("file", type=options.FILE)
 @click.option(
     "--task-set",
     required=True,
@@ -121,8 +108,8 @@ def export(folder: Path, release: str | None) -> None:
 @click.option("--dataset", metavar="D", help="Data set of the task set.")
 @click.option("--method", required=True, metavar="M", help="Name of the method.")
 @click.option("--percent/--fraction", default=None, help="By default: percent if any is above 1.")
-@output_to(about="Submission to write (.parquet).", required=True)
-@release_option
+@options.output_to(about="Submission to write (.parquet).", required=True)
+@options.release_option
 def import_accuracies(
     file: Path,
     task_set: str,
@@ -137,14 +124,12 @@ def import_accuracies(
     FILE is a .npy file, a CSV file or a text file of numbers. The submission does not say which
     tasks it was made on: scoring it needs --unbound.
     """
-    from fslbench_data.release.release import load_release
-    from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import read_accuracies
     from fslbench_data.tasks import Episodes
     from fslbench_data.validation.validate import check_not_taken
 
-    check_submission(path, file)
-    opened = load_release(release)
+    options.check_submission(path)
+    opened = fb.load_release(release)
     if dataset is None:
         dataset, slash, task_set = task_set.partition("/")
         if not slash:
@@ -157,24 +142,24 @@ def import_accuracies(
     values = read_accuracies(file)
     tasks = opened.task_set(dataset, task_set) if info.name.varies else None
     queries = tasks.queries if isinstance(tasks, Episodes) else None
-    submission = Submission.from_accuracies(
+    submission = fb.Submission.from_accuracies(
         values, info, method, percent=percent, queries=queries, where=str(file)
     )
     submission.write(path)
-    say(f"wrote {path}: {many(info.n_tasks, 'task')} of {info}, unbound (score it with --unbound)")
+    options.say(
+        f"wrote {path}: {many(info.n_tasks, 'task')} of {info}, unbound (score it with --unbound)"
+    )
 
 
-@command(short_help="Print BibTeX of a release, or of what results used of it.")
+@options.command(short_help="Print BibTeX of a release, or of what results used of it.")
 @click.argument("what", nargs=-1, metavar="[FILE]...")
-@release_option
+@options.release_option
 def cite(what: tuple[str, ...], release: str | None) -> None:
     """Print BibTeX of what the results in FILEs used: data sets, features and papers.
 
     Without FILE it is all of a release: of --release, or of one that stands in FILE's place.
     """
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.bibtex import bibtex
-    from fslbench_data.submission.merging import merge as join
     from fslbench_data.submission.reading import is_log
 
     if len(what) == 1 and not (Path(what[0]).is_file() or what[0].lower().endswith(RESULTS)):
@@ -184,6 +169,6 @@ def cite(what: tuple[str, ...], release: str | None) -> None:
     if what and all(map(is_log, what)):
         text = bibtex()
     else:
-        opened = load_release(release)
-        text = bibtex(opened, join([Path(file) for file in what]) if what else None)
+        opened = fb.load_release(release)
+        text = bibtex(opened, fb.merge([Path(file) for file in what]) if what else None)
     click.echo(text, nl=False)

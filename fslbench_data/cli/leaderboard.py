@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fslbench_data.cli.options import (
-    ENDINGS,
-    FILE,
-    FORMATS,
-    Command,
-    check_output,
-    command,
-    format_option,
-    level_option,
-    output,
-    output_option,
-    say,
-    sets_options,
-)
+import fslbench_data as fb
+from fslbench_data.cli import options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +22,7 @@ _MOST_NAMED = 10
 """Files that are named with the reason why they are left out."""
 
 
-_releases_option: Callable[[Command], Command] = click.option(
+_releases_option: Callable[[options.Command], options.Command] = click.option(
     "--release",
     "names",
     multiple=True,
@@ -43,26 +31,24 @@ _releases_option: Callable[[Command], Command] = click.option(
 )
 
 
-def _results_option(about: str) -> Callable[[Command], Command]:
+def _results_option(about: str) -> Callable[[options.Command], options.Command]:
     return click.option("--results", "where", required=True, metavar="DIR|ORG/RESULTS", help=about)
 
 
-@command(short_help="Rank all submissions of a results repository.")
+@options.command(short_help="Rank all submissions of a results repository.")
 @_results_option("The results repository: a folder, or on the Hub.")
 @_releases_option
-@sets_options
-@level_option
+@options.sets_options
+@options.level_option
 @click.option("--all", "every", is_flag=True, help=f"More than {MOST_ROWS} methods a task set.")
 @click.option("--check", is_flag=True, help="Exit with 1 if a submission is refused.")
-@format_option(*FORMATS, "html", more="; html is a page")
-@output_option
+@options.output_options({**options.ENDINGS, ".html": "html"}, "; html is a page")
 def leaderboard(
     where: str,
     names: tuple[str, ...],
     every: bool,
     check: bool,
-    output_format: str | None,
-    path: Path | None,
+    to: options.Output,
     **chosen: Any,
 ) -> None:
     """Rank all submissions of a results repository, and say among which methods a best one is.
@@ -75,56 +61,50 @@ def leaderboard(
     from fslbench_data.leaderboard.leaderboard import leaderboard as run
     from fslbench_data.leaderboard.leaderboard import unfetched
     from fslbench_data.leaderboard.repository import open_results, read_board
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
-    endings = {**ENDINGS, ".html": "html"}
-    form = check_output(path, output_format=output_format, endings=endings)
     with steps("leaderboard") as step:
         files = open_results(where)
         settings = read_board(files)
-        releases = tuple(map(load_release, names or settings.releases))
+        releases = tuple(map(fb.load_release, names or settings.releases))
         ranking = run(files, releases, title=settings.title, progress=step, **chosen)
-    if form == "html":
+    if to.form == "html":
         from fslbench_data.leaderboard.page import leaderboard_page
         from fslbench_data.leaderboard.repository import HubResults
 
         # a folder's path is no one else's business
         at = files.where if isinstance(files, HubResults) else "."
-        output(leaderboard_page(ranking, at), path)
+        options.output(leaderboard_page(ranking, at), to.path)
     else:
-        _write(ranking, form, path, None if every else MOST_ROWS)
+        _write(ranking, to, None if every else MOST_ROWS)
     if ranking.left_out:
-        say(ranking.left_out_text)
+        options.say(ranking.left_out_text)
     total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
     if text := unfetched(ranking.rejected, total):
-        say(text)
+        options.say(text)
     for what, reasons in ranking.files_left_out.items():
         for name, reason in reasons[:_MOST_NAMED]:
-            say(f"{what} {name}: {reason}")
+            options.say(f"{what} {name}: {reason}")
         if len(reasons) > _MOST_NAMED:
-            say(f"… and {len(reasons) - _MOST_NAMED} more {what}")
+            options.say(f"… and {len(reasons) - _MOST_NAMED} more {what}")
     if check and ranking.rejected:
         raise SystemExit(1)
 
 
-def _write(ranking: Leaderboard, form: str, path: Path | None, most: int | None) -> None:
+def _write(ranking: Leaderboard, to: options.Output, most: int | None) -> None:
     """Write a leaderboard in a format, or as tables."""
-    from fslbench_data.cli.report_output import write
     from fslbench_data.leaderboard import tables
     from fslbench_data.render.table import Table
     from fslbench_data.render.templating import neutral_table
 
     def paper() -> tuple[list[Table], str, list[str]]:
         of_sets = [table for table, _ in tables.leaderboard_tables(ranking)]
-        if form == "markdown":
+        if to.form == "markdown":
             of_sets = [neutral_table(table) for table in of_sets]
         below = [*tables.legend(ranking.boards), *tables.left_out_notes(ranking)]
         return of_sets, ranking.signature, below
 
-    write(
-        form,
-        path,
+    to.write(
         csv=lambda: tables.leaderboard_csv(ranking),
         json=lambda: tables.leaderboard_json(ranking),
         table=lambda console: _print(ranking, console, most),
@@ -153,12 +133,12 @@ def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
         console.print(Text(f"{board.signature.short}|{board.of_submissions}", style="dim"))
 
 
-@command(short_help="Check FILEs for a results repository; for pull requests.")
-@click.argument("paths", nargs=-1, required=True, type=FILE, metavar="FILE...")
+@options.command(short_help="Check FILEs for a results repository; for pull requests.")
+@click.argument("paths", nargs=-1, required=True, type=options.FILE, metavar="FILE...")
 @_results_option("The results repository as it stands: a folder, or on the Hub.")
 @_releases_option
-@level_option
-@output_option
+@options.level_option
+@options.output_option
 def review(
     paths: tuple[Path, ...],
     where: str,
@@ -176,29 +156,28 @@ def review(
     from fslbench_data.leaderboard.repository import LooseFiles, open_results
     from fslbench_data.leaderboard.review import review as run
     from fslbench_data.leaderboard.review import review_text
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
-    check_output(path, *paths, endings={".md": "markdown"})
+    options.check_output(path, {".md": "markdown"})
     proposed = LooseFiles(paths)
     for name, file in proposed.paths.items():
         if name.rpartition("/")[2] != file.name:
-            say(f"{one_line(str(file))} would be {name}")
+            options.say(f"{one_line(str(file))} would be {name}")
     with steps("reviewing"):
         reviewed = run(
             proposed,
             list(proposed.paths),
             open_results(where),
-            tuple(map(load_release, names)) if names else None,
+            tuple(map(fb.load_release, names)) if names else None,
             level=level,
         )
-    output(review_text(reviewed), path)
+    options.output(review_text(reviewed), path)
     if reviewed.rejected:
         raise SystemExit(1)
 
 
-@command(short_help="Propose FILE to a results repository on the Hub.")
-@click.argument("file", type=FILE)
+@options.command(short_help="Propose FILE to a results repository on the Hub.")
+@click.argument("file", type=options.FILE)
 @click.option("--to", required=True, metavar="ORG/RESULTS", help="The results repository.")
 def submit(file: Path, to: str) -> None:
     """Check FILE against the releases of a results repository, and open a pull request there.
@@ -208,12 +187,11 @@ def submit(file: Path, to: str) -> None:
     """
     from fslbench_data.leaderboard.review import prepare, propose
     from fslbench_data.sandbox.client import read_untrusted
-    from fslbench_data.submission.model import Submission
 
     parquet = file.suffix.lower() == ".parquet" and file.is_file()
-    submission = read_untrusted(file) if parquet else Submission.read(file)
+    submission = read_untrusted(file) if parquet else fb.Submission.read(file)
     proposal = prepare(submission, to)
-    say(f"{file}: {', '.join(proposal.results.methods)}, valid for {proposal.release}")
+    options.say(f"{file}: {', '.join(proposal.results.methods)}, valid for {proposal.release}")
     if proposal.accepted:
         click.echo(f"{to} has these results already, as {proposal.path}")
     else:

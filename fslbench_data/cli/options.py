@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -18,6 +18,7 @@ from benchmark_spec.errors import FSLBenchWarning, OutputError, SpecError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from fslbench_data.render.table import Table
     from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.submission.model import Submission
 
@@ -118,18 +119,6 @@ signature_option: Callable[[Command], Command] = click.option(
 )
 
 
-def format_option(*formats: str, more: str = "") -> Callable[[Command], Command]:
-    """Make the option ``--format`` of these formats, which the name of ``--output`` implies."""
-    about = f"By default the one that the ending of --output names, else table{more}."
-    return click.option("--format", "output_format", type=click.Choice(formats), help=about)
-
-
-FOR_MACHINES = ("csv", "json")
-FORMATS = ("table", *FOR_MACHINES, "markdown", "latex")
-"""Of reports, SQL and leaderboards; those for machines need no table for people."""
-
-report_format_option = format_option(*FORMATS)
-
 _OF_RELEASE = ":release:"
 """The folder where ``--images`` names none."""
 
@@ -152,7 +141,7 @@ def output_to(
 ) -> Callable[[Command], Command]:
     """Make the option of the file that a command writes, and ``--overwrite``.
 
-    The command calls :func:`check_output` or :func:`check_free` before it works.
+    The command checks it before it works, by :func:`check_output` or :func:`check_free`.
     """
     overwrite = click.option(
         "--overwrite", is_flag=True, expose_value=False, help="Replace what is there."
@@ -166,14 +155,72 @@ output_option: Callable[[Command], Command] = output_to()
 
 OF_NUMBERS = {".csv": "csv", ".json": "json"}
 ENDINGS = {**OF_NUMBERS, ".md": "markdown", ".tex": "latex"}
-"""Formats by the endings of files."""
+"""Formats by the endings of files; a table for people has none."""
+
+FOR_MACHINES = (*OF_NUMBERS.values(),)
+FORMATS = ("table", *ENDINGS.values())
+"""Of reports, SQL and leaderboards."""
+
+
+class Output(NamedTuple):
+    """The format in which a command writes, and its file; None for standard output."""
+
+    form: str
+    path: Path | None = None
+
+    def write(
+        self,
+        *,
+        json: Callable[[], str | Iterable[str]],
+        table: Callable[[Console], object] | None,
+        csv: Callable[[], str | Iterable[str]] | None = None,
+        paper: Callable[[], tuple[Sequence[Table], str, Sequence[str]]] | None = None,
+    ) -> None:
+        """Write a result; only what the format needs is made.
+
+        Parameters
+        ----------
+        table
+            Draws on a console.
+        paper
+            Returns the tables for Markdown and LaTeX, the signature, and notes below them all.
+        """
+        pieces = {"csv": csv, "json": json}.get(self.form)
+        if pieces is not None:
+            output(pieces(), self.path)
+        elif self.form in ("markdown", "latex") and paper is not None:
+            from fslbench_data.render.latex import latex
+            from fslbench_data.render.table import markdown
+
+            output((markdown if self.form == "markdown" else latex)(*paper()), self.path)
+        elif table is not None:
+            draw(table, self.path)
+
+
+def output_options(
+    endings: Mapping[str, str] = ENDINGS, more: str = ""
+) -> Callable[[Command], Command]:
+    """Make ``--format``, of formats by endings, and ``--output``: checked, they are one `to`.
+
+    `more` is what the help says of formats besides.
+    """
+    formats = click.Choice(["table", *endings.values()])
+    about = f"By default the one that the ending of --output names, else table{more}."
+    form = click.option("--format", "output_format", type=formats, help=about)
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def with_output(output_format: str | None, path: Path | None, **given: Any) -> Any:
+            to = Output(check_output(path, endings, output_format), path)
+            return command(to=to, **given)
+
+        return form(output_option(with_output))  # type: ignore[return-value]
+
+    return add
 
 
 def check_output(
-    path: Path | None,
-    *sources: Path,
-    output_format: str | None = None,
-    endings: Mapping[str, str] = ENDINGS,
+    path: Path | None, endings: Mapping[str, str], output_format: str | None = None
 ) -> str:
     """Return the requested format, or else that of the file's ending, or ``table``.
 
@@ -183,7 +230,7 @@ def check_output(
     """
     if path is None:
         return output_format or "table"
-    check_free(path, *sources)
+    check_free(path)
     ending = path.suffix.lower()
     refused = _OTHER_KINDS if output_format else (ending,)
     if ending in refused and ending not in ("", ".txt", *endings):
@@ -197,32 +244,44 @@ def check_output(
 _OTHER_KINDS = (".parquet", ".xlsx", ".docx", ".odt", ".jsonl", ".pdf")
 
 
-def check_submission(path: Path, *sources: Path) -> None:
+def check_submission(path: Path) -> None:
     """Refuse, before any work, to write a submission over a file, or under another kind's name."""
     from fslbench_data.submission.model import check_parquet_name
 
     check_parquet_name(path)
-    check_free(path, *sources)
+    check_free(path)
 
 
-def check_free(path: Path | None, *sources: Path) -> None:
-    """Refuse, before any work, to write over a file without ``--overwrite``, or over the input.
+def check_free(path: Path | None) -> None:
+    """Refuse, before any work, to write over a file without ``--overwrite``, or over an input.
 
-    Raises an OutputError.
+    Inputs are the files that other arguments of the command name, FILE::METHOD too.  Raises an
+    OutputError.
     """
     from fslbench_data.files import is_taken
 
     if path is None or not is_taken(path):
         return
-    if any(source.exists() and path.samefile(source) for source in sources):
-        raise OutputError(f"{path} is the submission itself", fix="name another file to write")
-    given = click.get_current_context().get_parameter_source("overwrite")
-    if given is not ParameterSource.COMMANDLINE:
+    context = click.get_current_context()
+    for name, value in context.params.items():
+        for one in value if isinstance(value, tuple) else (value,):
+            if name != "path" and _is_same(path, str(one).partition("::")[0]):
+                raise OutputError(
+                    f"{path} is the submission itself", fix="name another file to write"
+                )
+    if context.get_parameter_source("overwrite") is not ParameterSource.COMMANDLINE:
         raise OutputError(
             f"{path} exists already",
             expected="a new file: what is there is not written over unasked",
             fix="name another file, or give --overwrite to replace that one",
         )
+
+
+def _is_same(path: Path, named: str) -> bool:
+    try:
+        return path.samefile(named)
+    except (OSError, ValueError):  # it names no file
+        return False
 
 
 def say(text: str) -> None:

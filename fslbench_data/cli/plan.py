@@ -8,25 +8,13 @@ from typing import Any
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import UnknownNameError
-from fslbench_data.cli.options import (
-    OF_NUMBERS,
-    check_output,
-    command,
-    dataset_option,
-    format_option,
-    level_option,
-    log_options,
-    output_option,
-    parse_queries,
-    release_option,
-    sources_of,
-    unbound_option,
-)
+from fslbench_data.cli import options
 
 
-@command(short_help="Plan an experiment: interval widths and detectable differences.")
-@dataset_option
+@options.command(short_help="Plan an experiment: interval widths and detectable differences.")
+@options.dataset_option
 @click.option(
     "--pilot",
     metavar="P",
@@ -69,7 +57,7 @@ from fslbench_data.cli.options import (
     metavar="R",
     help="Training runs of each method that has several in the pilot; by default as many.",
 )
-@level_option
+@options.level_option
 @click.option(
     "--power",
     type=float,
@@ -78,11 +66,10 @@ from fslbench_data.cli.options import (
     help="How often the smallest detectable difference shall be detected.",
 )
 @click.option("--details", is_flag=True, help="Symbols, formulas, and the parts of the variance.")
-@release_option
-@unbound_option
-@partial(log_options, takes_queries=False)
-@format_option("table", "csv", "json")
-@output_option
+@options.release_option
+@options.unbound_option
+@partial(options.log_options, takes_queries=False)
+@options.output_options(options.OF_NUMBERS)
 def plan(
     pilot: str | None,
     queries: str | None,
@@ -90,8 +77,7 @@ def plan(
     release: str | None,
     pool: dict[str, Any],
     details: bool,
-    output_format: str | None,
-    path: Path | None,
+    to: options.Output,
     **chosen: Any,
 ) -> None:
     """Plan an experiment: how many tasks, how wide its intervals, what it could detect.
@@ -105,31 +91,24 @@ def plan(
     one's own tasks, --pilot LOG::METHOD, which says ways, shots and queries itself; --ways and
     --shots choose where it has tasks of several.
     """
-    from fslbench_data.cli.report_output import write
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.render.plan_text import plan_csv, plan_json, print_plan
-    from fslbench_data.scoring.planning import plan as run
 
-    numbers = None if queries is None else parse_queries(queries)
-    opened = load_release(release)
+    numbers = None if queries is None else options.parse_queries(queries)
+    opened = fb.load_release(release)
     file, method = _pilot(pilot or "", opened.methods)
-    sources = [file] if file else []
-    form = check_output(path, *sources, output_format=output_format, endings=OF_NUMBERS)
-    (source,) = sources_of(sources, pool) or (None,)
+    (source,) = options.sources_of([file] if file else [], pool) or (None,)
     with steps("planning") as progress:
-        planned = run(
+        planned = fb.plan(
             source,
             opened,
             method=method,
             queries=numbers,
-            tasks=parse_queries(tasks, "tasks") if tasks else (),
+            tasks=options.parse_queries(tasks, "tasks") if tasks else (),
             progress=progress,
             **chosen,
         )
-    write(
-        form,
-        path,
+    to.write(
         csv=lambda: plan_csv(planned),
         json=lambda: plan_json(planned),
         table=lambda console: print_plan(planned, console, details=details),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmark_spec.errors import many
-from fslbench_data.cli.options import FOR_MACHINES, draw, output, say
+from fslbench_data.cli.options import FOR_MACHINES, Output, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,44 +18,9 @@ if TYPE_CHECKING:
     from fslbench_data.scoring.reported import Reported
 
 
-Draw = Callable[["Console"], object]
-Paper = Callable[[], "tuple[Sequence[Table], str, Sequence[str]]"]
-
-
-def write(
-    form: str,
-    path: Path | None,
-    *,
-    json: Callable[[], str | Iterable[str]],
-    table: Draw | None,
-    csv: Callable[[], str | Iterable[str]] | None = None,
-    paper: Paper | None = None,
-) -> None:
-    """Write a result in one format; only what this format needs is made.
-
-    Parameters
-    ----------
-    table
-        Draws on a console.
-    paper
-        Returns the tables for Markdown and LaTeX, the signature, and notes below them all.
-    """
-    pieces = {"csv": csv, "json": json}.get(form)
-    if pieces is not None:
-        output(pieces(), path)
-    elif form in ("markdown", "latex") and paper is not None:
-        from fslbench_data.render.latex import latex
-        from fslbench_data.render.table import markdown
-
-        output((markdown if form == "markdown" else latex)(*paper()), path)
-    elif table is not None:
-        draw(table, path)
-
-
 def write_report(
     report: Report,
-    form: str,
-    path: Path | None,
+    to: Output,
     *,
     details: bool = False,
     all_references: bool = False,
@@ -68,8 +32,8 @@ def write_report(
     """
     from fslbench_data.render.report_formats import json_pieces, render_csv
 
-    table: Draw | None = None
-    paper: Paper | None = None
+    table: Callable[[Console], object] | None = None
+    paper: Callable[[], tuple[Sequence[Table], str, Sequence[str]]] | None = None
     if details:
         from fslbench_data.render.details_text import details_paper, print_details
 
@@ -78,8 +42,8 @@ def write_report(
         from fslbench_data.render.log_text import log_paper, print_log
 
         table = partial(print_log, report, report.log)
-        paper = partial(log_paper, report, report.log, form)
-    elif form not in FOR_MACHINES:
+        paper = partial(log_paper, report, report.log, to.form)
+    elif to.form not in FOR_MACHINES:
         from fslbench_data.render.console import steps
         from fslbench_data.render.summary_text import print_summary, summary_paper
         from fslbench_data.scoring.summary import summarize
@@ -88,9 +52,7 @@ def write_report(
             found = summarize(report, all_references=all_references)
         table = partial(print_summary, found, whole_signature=whole_signature)
         paper = partial(summary_paper, found)
-    write(
-        form,
-        path,
+    to.write(
         csv=lambda: render_csv(report),
         json=lambda: json_pieces(report),
         table=table,
@@ -100,11 +62,11 @@ def write_report(
         for facts in report.logs.values():
             for text in facts.warnings:
                 say(f"Warning: {facts.source}: {text}")
-    if details or form in FOR_MACHINES:
+    if details or to.form in FOR_MACHINES:
         _say_left_out(report)
 
 
-def write_reported(found: Reported, form: str, path: Path | None) -> None:
+def write_reported(found: Reported, to: Output) -> None:
     """Write what printed results, or accuracies alone, show; warnings go to standard error."""
     from fslbench_data.render import reported_text
     from fslbench_data.render.table import csv_text, json_text
@@ -112,9 +74,7 @@ def write_reported(found: Reported, form: str, path: Path | None) -> None:
     for one in found.results:
         if one.warning:
             say(f"Warning: {one.method}{': ' * bool(one.method)}{one.warning}")
-    write(
-        form,
-        path,
+    to.write(
         csv=lambda: csv_text(reported_text.values(found)),
         json=lambda: json_text(found.to_dict()),
         table=lambda console: _print(reported_text.shown(found), console),
@@ -131,22 +91,20 @@ def _say_left_out(report: Report) -> None:
         )
 
 
-def write_bias(report: BiasReport, form: str, path: Path | None) -> None:
+def write_bias(report: BiasReport, to: Output) -> None:
     """Write the ladders of attribute-biased tasks."""
     from fslbench_data.render.bias_tables import bias_csv, bias_json, bias_notes, bias_tables
 
-    signature, notes = str(report.signature), bias_notes(report)
-    write(
-        form,
-        path,
+    signature, notes = report.signature, bias_notes(report)
+    to.write(
         csv=lambda: bias_csv(report),
         json=lambda: bias_json(report),
-        table=lambda console: _print(bias_tables(report), console, notes, report.signature.short),
-        paper=lambda: (bias_tables(report), signature, notes),
+        table=lambda console: _print(bias_tables(report), console, (*notes, signature.short)),
+        paper=lambda: (bias_tables(report), str(signature), notes),
     )
 
 
-def write_counts(report: Report, form: str, path: Path | None) -> None:
+def write_counts(report: Report, to: Output) -> None:
     """Write how many comparisons are conclusive, one line a task set."""
     from fslbench_data.render.counts_table import counts_table, counts_tables
     from fslbench_data.render.table import csv_text, json_text, objects
@@ -158,9 +116,7 @@ def write_counts(report: Report, form: str, path: Path | None) -> None:
         rows = {"title": whole.title, "rows": objects(whole), "notes": whole.notes}
         return json_text({"signature": signature, **rows})
 
-    write(
-        form,
-        path,
+    to.write(
         csv=lambda: csv_text(counts_table(report), signature),
         json=json,
         table=lambda console: _print(counts_tables(report), console, whole=False),
@@ -169,7 +125,7 @@ def write_counts(report: Report, form: str, path: Path | None) -> None:
     _say_left_out(report)
 
 
-def write_means(report: Report, form: str, path: Path | None, *, harmonic: bool) -> None:
+def write_means(report: Report, to: Output, *, harmonic: bool) -> None:
     """Write means over data sets, and their differences."""
     from fslbench_data.render.dataset_mean_tables import dataset_mean_tables
     from fslbench_data.render.table import csv_of_rows, json_text
@@ -181,9 +137,7 @@ def write_means(report: Report, form: str, path: Path | None, *, harmonic: bool)
     def rows() -> list[dict[str, Any]]:  # as SQL has them
         return dataset_mean_table(means).to_pylist()  # type: ignore[no-any-return]
 
-    write(
-        form,
-        path,
+    to.write(
         csv=lambda: csv_of_rows(DATASET_MEANS.names, map(dict.values, rows()), signature),
         json=lambda: json_text({"signature": signature, "means": rows()}),
         table=lambda console: _print(dataset_mean_tables(means, harmonic=harmonic), console),
@@ -192,12 +146,7 @@ def write_means(report: Report, form: str, path: Path | None, *, harmonic: bool)
 
 
 def _print(
-    tables: Sequence[Table],
-    console: Console,
-    notes: Sequence[str] = (),
-    signature: str = "",
-    *,
-    whole: bool = True,
+    tables: Sequence[Table], console: Console, notes: Sequence[str] = (), *, whole: bool = True
 ) -> None:
     """Print tables one below the other, and the notes below them all."""
     from fslbench_data.render.console import print_table
@@ -206,5 +155,5 @@ def _print(
         if number:
             console.print()
         print_table(each, console, whole=whole)
-    for note in (*notes, *([signature] if signature else [])):
+    for note in notes:
         console.print(f"\n{note}", highlight=False, markup=False)

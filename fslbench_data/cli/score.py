@@ -7,33 +7,14 @@ from typing import Any
 
 import click
 
+import fslbench_data as fb
 from benchmark_spec.errors import listing
-from fslbench_data.cli.options import (
-    FILE,
-    bias_option,
-    check_output,
-    command,
-    design_options,
-    details_option,
-    level_option,
-    log_in,
-    log_options,
-    methods_option,
-    output_option,
-    refuse_others,
-    release_option,
-    report_format_option,
-    say,
-    sets_options,
-    signature_option,
-    sources_of,
-    unbound_option,
-)
+from fslbench_data.cli import options, report_output
 
 
-@command(short_help="Compare methods with each other and with the references.")
-@click.argument("files", type=FILE, nargs=-1, metavar="[FILE]...")
-@release_option
+@options.command(short_help="Compare methods with each other and with the references.")
+@click.argument("files", type=options.FILE, nargs=-1, metavar="[FILE]...")
+@options.release_option
 @click.option(
     "--against",
     multiple=True,
@@ -41,18 +22,18 @@ from fslbench_data.cli.options import (
     help="Compare only with this method, of a FILE or of the release; may be repeated. NCC is the "
     "one on the features of FILE's methods.",
 )
-@methods_option
-@sets_options
-@level_option
-@unbound_option
+@options.methods_option
+@options.sets_options
+@options.level_option
+@options.unbound_option
 @click.option(
     "--all-references",
     is_flag=True,
     help="Compare with every reference method, not only those on the same features or the most "
     "accurate.",
 )
-@details_option
-@signature_option
+@options.details_option
+@options.signature_option
 @click.option(
     "--means",
     is_flag=True,
@@ -66,12 +47,10 @@ from fslbench_data.cli.options import (
     is_flag=True,
     help="How many comparisons each kind of interval calls significant: a line a task set.",
 )
-@click.option("--summary", is_flag=True, hidden=True, help="The former name of --counts.")
-@bias_option
-@log_options
-@design_options
-@report_format_option
-@output_option
+@options.bias_option
+@options.log_options
+@options.design_options
+@options.output_options()
 def score(
     files: tuple[Path, ...],
     release: str | None,
@@ -81,12 +60,10 @@ def score(
     means: bool,
     harmonic_means: bool,
     counts: bool,
-    summary: bool,
     bias: bool,
     pool: dict[str, Any],
     design: dict[str, Any],
-    output_format: str | None,
-    path: Path | None,
+    to: options.Output,
     **chosen: Any,
 ) -> None:
     """Compare the methods in FILEs with each other and with the reference methods.
@@ -105,14 +82,6 @@ def score(
     images and new classes: bounds, with --dataset or --classes, and --ways, --shots and --queries.
     Several, a method each, are compared task by task.
     """
-    from fslbench_data.cli.report_output import (
-        write_bias,
-        write_counts,
-        write_means,
-        write_report,
-        write_reported,
-    )
-    from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
     from fslbench_data.scoring.score import pooled_instead, score_selected
     from fslbench_data.scoring.selection import Selection
@@ -122,71 +91,68 @@ def score(
         "--bias": bias,
         "--means": means,
         "--harmonic-means": harmonic_means,
-        "--counts": counts or summary,
+        "--counts": counts,
         "--details": details,
     }
     if len(chosen_views := [name for name, given in views.items() if given]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
-    form = check_output(path, *files, output_format=output_format)
     whole = bool(files) and all(map(is_accuracies, files))
     if chosen["methods"] and (bias or whole):
         raise click.UsageError(f"--method does not go with {'--bias' if bias else files[0]}")
     if whole:
-        from fslbench_data.scoring.reported import reported
-
-        refuse_others({"datasets", "level", *(f"of_{name}" for name in design)}, "accuracies alone")
+        options.refuse_others(
+            {"datasets", "level", *(f"of_{name}" for name in design)}, "accuracies alone"
+        )
         dataset = next(iter(chosen["datasets"]), None)
-        found = reported(files, dataset=dataset, level=chosen["level"], **design)
-        write_reported(found, form, path)
+        found = fb.reported(files, dataset=dataset, level=chosen["level"], **design)
+        report_output.write_reported(found, to)
         return
     if option := next((name for name, value in design.items() if value is not None), ""):
         raise click.UsageError(f"--{option} is of accuracies alone, one a task")
-    sources = sources_of(files, pool)
-    opened, selection = load_release(release), Selection.of(**chosen)
+    sources = options.sources_of(files, pool)
+    opened, selection = fb.load_release(release), Selection.of(**chosen)
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
-        write_bias(measured(sources, opened, selection), form, path)
+        report_output.write_bias(measured(sources, opened, selection), to)
         return
     with steps("scoring") as step:
         report = score_selected(sources, opened, selection, progress=step)
     if means or harmonic_means:
-        write_means(report, form, path, harmonic=harmonic_means)
-    elif counts or summary:
-        write_counts(report, form, path)
+        report_output.write_means(report, to, harmonic=harmonic_means)
+    elif counts:
+        report_output.write_counts(report, to)
     else:
-        write_report(
+        report_output.write_report(
             report,
-            form,
-            path,
+            to,
             details=details,
             all_references=all_references,
             whole_signature=whole_signature,
         )
         ended = report.log is not None or chosen["task_sets"] or details
-        if not ended and form == "table" and (pooled := pooled_instead(report, opened)):
+        if not ended and to.form == "table" and (pooled := pooled_instead(report, opened)):
             more = f" and {len(pooled) - 1} more" if len(pooled) > 1 else ""
-            say(
+            options.say(
                 f"tip: evaluate the pooled sets ({pooled[0]}{more}): they use more of the images, "
                 "so that intervals for new images are narrower"
             )
 
 
-@command(short_help="Compare two methods; --fail-if-worse is for CI.")
+@options.command(short_help="Compare two methods; --fail-if-worse is for CI.")
 @click.argument("names", nargs=-1, required=True, metavar="A [B]...")
-@release_option
-@sets_options
-@level_option
-@unbound_option
-@log_options
+@options.release_option
+@options.sets_options
+@options.level_option
+@options.unbound_option
+@options.log_options
 @click.option(
     "--fail-if-worse", is_flag=True, help="Exit with 1 if A is worse than B on any task set."
 )
-@details_option
-@signature_option
-@bias_option
-@report_format_option
-@output_option
+@options.details_option
+@options.signature_option
+@options.bias_option
+@options.output_options()
 def compare(
     names: tuple[str, ...],
     release: str | None,
@@ -195,8 +161,7 @@ def compare(
     whole_signature: bool,
     bias: bool,
     pool: dict[str, Any],
-    output_format: str | None,
-    path: Path | None,
+    to: options.Output,
     **chosen: Any,
 ) -> None:
     """Compare two methods, A with B, such as two versions of your own.
@@ -207,49 +172,43 @@ def compare(
     "worse" on any data set, shot and way (of its sets the pooled one, else the closed one, else
     the open ones), each judged by itself: not corrected for several.
     """
-    from fslbench_data.cli.report_output import write_bias, write_report
-    from fslbench_data.release.release import load_release
     from fslbench_data.scoring.bias import bias as measured
     from fslbench_data.scoring.own_release import OwnLog
     from fslbench_data.scoring.score import answered_by_one, find_two, score_selected
     from fslbench_data.scoring.selection import Selection
     from fslbench_data.scoring.task_set_report import primary_comparisons
 
-    sources = (Path(name.partition("::")[0]) for name in names)
-    form = check_output(path, *sources, output_format=output_format)
-    opened = load_release(release)
+    opened = fb.load_release(release)
     both, selection = find_two(names, opened, Selection.of(**chosen), **pool)
     if bias:
         if fail_if_worse:
             raise click.UsageError("--bias does not go with --fail-if-worse")
-        write_bias(measured(both, opened, selection), form, path)
+        report_output.write_bias(measured(both, opened, selection), to)
         return
     report = score_selected(both, opened, selection, only_compared=True)
-    write_report(report, form, path, details=details, whole_signature=whole_signature)
+    report_output.write_report(report, to, details=details, whole_signature=whole_signature)
     if not isinstance(both, OwnLog) and (left_out := answered_by_one(both, selection)):
-        say(f"left out, answered by one of the two only: {listing(left_out)}")
+        options.say(f"left out, answered by one of the two only: {listing(left_out)}")
     leading = primary_comparisons(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
     if fail_if_worse and worse:
         each = " (each judged by itself, uncorrected)" if len(leading) > 1 else ""
-        say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}{each}")
+        options.say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}{each}")
         raise SystemExit(1)
 
 
-@command(short_help="Confidence intervals for a log of your own random tasks.")
-@click.argument("log", type=FILE)
-@log_options
-@level_option
-@details_option
-@report_format_option
-@output_option
+@options.command(short_help="Confidence intervals for a log of your own random tasks.")
+@click.argument("log", type=options.FILE)
+@options.log_options
+@options.level_option
+@options.details_option
+@options.output_options()
 def interval(
     log: Path,
     pool: dict[str, Any],
     level: float,
     details: bool,
-    output_format: str | None,
-    path: Path | None,
+    to: options.Output,
 ) -> None:
     """Give confidence intervals for new images and new classes to the means in LOG.
 
@@ -260,16 +219,11 @@ def interval(
     write such a log. `fslbench score LOG` is the same; table, plot, report, compare, sql and
     validate take such a log, too.
     """
-    from fslbench_data.cli.report_output import write_report
-    from fslbench_data.scoring.score import score
-
-    of_pool = (file for file in pool.values() if isinstance(file, Path))
-    form = check_output(path, log, *of_pool, output_format=output_format)
-    report = score(log_in([log], pool), level=level)
-    write_report(report, form, path, details=details)
+    report = fb.score(options.log_in([log], pool), level=level)
+    report_output.write_report(report, to, details=details)
 
 
-@command(short_help="Say what a printed 91.72 ± 0.55 shows.")
+@options.command(short_help="Say what a printed 91.72 ± 0.55 shows.")
 @click.argument("results", metavar="RESULT...", nargs=-1, required=True)
 @click.option(
     "--dataset",
@@ -291,12 +245,9 @@ def interval(
     help="What stands behind ±: a confidence interval at --level, a standard error or a standard "
     "deviation.",
 )
-@level_option
-@report_format_option
-@output_option
-def reported(
-    results: tuple[str, ...], output_format: str | None, path: Path | None, **about: Any
-) -> None:
+@options.level_option
+@options.output_options()
+def reported(results: tuple[str, ...], to: options.Output, **about: Any) -> None:
     """Say what printed results show for new images and new classes.
 
     RESULT is "91.72 ± 0.55" or "91.72 +- 0.55", or several of them, to be compared; or a CSV file
@@ -305,9 +256,5 @@ def reported(
     needed: how much wider an interval for new images or new classes can be follows from the sizes
     of the data set.
     """
-    from fslbench_data.cli.report_output import write_reported
-    from fslbench_data.scoring.reported import reported as read
-
-    form = check_output(path, output_format=output_format)
-    found = read(results[0] if len(results) == 1 else list(results), **about)
-    write_reported(found, form, path)
+    found = fb.reported(results[0] if len(results) == 1 else list(results), **about)
+    report_output.write_reported(found, to)

@@ -8,45 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fslbench_data.cli.options import (
-    ENDINGS,
-    FILE,
-    FORMATS,
-    check_output,
-    command,
-    format_option,
-    log_options,
-    output_option,
-    release_option,
-    say,
-    sources_of,
-    unbound_option,
-)
+import fslbench_data as fb
+from fslbench_data.cli import options
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
 
 
-@command(short_help="Ask anything in SQL.")
+@options.command(short_help="Ask anything in SQL.")
 @click.argument("query", required=False)
 @click.option(
     "--submission",
     "submissions",
-    type=FILE,
+    type=options.FILE,
     multiple=True,
     metavar="FILE",
     help="Add the results in this file; may be repeated.",
 )
-@release_option
-@unbound_option
-@log_options
+@options.release_option
+@options.unbound_option
+@options.log_options
 @click.option("--list", "list_views", is_flag=True, help="Show the views and their columns.")
 @click.option("--show", metavar="NAME", help="Show the SQL of one of the package's queries.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Time limit.")
 @click.option("--memory", default="1GB", show_default=True, help="Memory limit.")
-@format_option(*FORMATS, "parquet")
-@output_option
+@options.output_options({**options.ENDINGS, ".parquet": "parquet"})
 def sql(
     query: str | None,
     submissions: tuple[Path, ...],
@@ -57,8 +44,7 @@ def sql(
     show: str | None,
     seconds: float,
     memory: str,
-    output_format: str | None,
-    path: Path | None,
+    to: options.Output,
 ) -> None:
     """Ask anything in SQL: QUERY is one SELECT over tasks, classes and results.
 
@@ -68,56 +54,51 @@ def sql(
     Views hold the release and the submissions given; --list shows them. DuckDB answers in a
     process of its own, closed to files, network and extensions, which ends when its time is up.
     """  # noqa: D301
-    from fslbench_data.release.release import load_release
     from fslbench_data.sandbox.client import QueryProcess
-    from fslbench_data.scoring.sql import connect, described, only_named, tables
+    from fslbench_data.scoring.sql import described, only_named, tables
 
-    endings = {**ENDINGS, ".parquet": "parquet"}
-    form = check_output(path, *submissions, output_format=output_format, endings=endings)
     if show is not None:
         from analysis_sql.queries.engine import query_text
 
         click.echo(query_text(show), nl=False)
-    elif list_views:
-        with connect(
-            load_release(release), sources_of(submissions, pool), allow_unbound=allow_unbound
-        ) as connection:
-            click.echo("\n\n".join(f"{n}: {t}\n  {c}" for n, t, c in described(connection)))
-    elif query is None:
+        return
+    if query is None and not list_views:
         raise click.UsageError("give a QUERY, or --list to see what there is to ask")
-    else:
-        with QueryProcess(seconds=seconds, memory=memory) as process:
-            read = sources_of(submissions, pool)
-            everything = tables(load_release(release), read, allow_unbound=allow_unbound)
-            start = time.monotonic()
-            named = only_named(everything, query, seconds=seconds, memory=memory)
-            spent = time.monotonic() - start
-            process.load(named)
-            table = process.run(query, spent=spent)
-        _write(table, form, path)
+    opened, read = fb.load_release(release), options.sources_of(submissions, pool)
+    if query is None or list_views:
+        with fb.connect(opened, read, allow_unbound=allow_unbound) as connection:
+            click.echo("\n\n".join(f"{n}: {t}\n  {c}" for n, t, c in described(connection)))
+        return
+    with QueryProcess(seconds=seconds, memory=memory) as process:
+        everything = tables(opened, read, allow_unbound=allow_unbound)
+        start = time.monotonic()
+        named = only_named(everything, query, seconds=seconds, memory=memory)
+        spent = time.monotonic() - start
+        process.load(named)
+        table = process.run(query, spent=spent)
+    _write(table, to)
 
 
-def _write(table: pa.Table, form: str, path: Path | None) -> None:
+def _write(table: pa.Table, to: options.Output) -> None:
     from benchmark_spec.errors import OutputError
-    from fslbench_data.cli.report_output import write
     from fslbench_data.render.console import print_table, screenful
     from fslbench_data.render.query_result import csv_result, json_pieces, table_of
 
-    if form == "parquet":
+    if to.form == "parquet":
         from pyarrow import ArrowNotImplementedError
 
         from fslbench_data.files.parquet import write_parquet
 
-        if path is None:
+        if to.path is None:
             raise OutputError("Parquet is not for the terminal", fix="name a file with -o")
         try:
-            write_parquet(table, path)
+            write_parquet(table, to.path)
         except ArrowNotImplementedError as error:  # arrays that are null, in old versions
             raise OutputError(
                 f"this version of Arrow cannot write the result as Parquet: {error}",
                 fix="cast arrays to lists, such as a::INTEGER[], or write CSV or JSON",
             ) from None
-        say(f"wrote {path}")
+        options.say(f"wrote {to.path}")
         return
 
     def on(console: Console) -> None:
@@ -125,9 +106,7 @@ def _write(table: pa.Table, form: str, path: Path | None) -> None:
         first = table_of(table.slice(0, rows))
         print_table(first, console, left=max(0, table.num_rows - rows))
 
-    write(
-        form,
-        path,
+    to.write(
         csv=lambda: csv_result(table),
         json=lambda: json_pieces(table),
         table=on,

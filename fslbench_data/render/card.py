@@ -49,9 +49,6 @@ MOST_OPEN = 30
 SHOT = 5
 """Shots of the task sets with displayed results; of a data set without any those nearest."""
 
-Grid = tuple[list[str], list[list[str]]]
-"""The head and the rows of a table, as Markdown."""
-
 
 def dataset_card(
     manifest: Manifest, release: Release | None = None, repository: str = NOWHERE
@@ -79,7 +76,7 @@ def dataset_card(
         most_open=MOST_OPEN,
         task_sets=_task_sets(kinds["tasks"]),
         loading=_loading(manifest),
-        datasets=_data_sets(manifest.datasets),
+        link=_link,
         pictured=listing(list(map(markdown, pictured))) if pictured else "",
         computed=_computed(kinds),
         left_out=[
@@ -141,25 +138,6 @@ def _loading(manifest: Manifest) -> tuple[str, str] | None:
     return next(iter([*tasks, *map(config_and_split, stored)]), None)
 
 
-def _data_sets(datasets: Sequence[Dataset]) -> dict[str, Any]:
-    """Lay out one row a data set; superclasses have a column where there are any."""
-    some = any(dataset.n_superclasses for dataset in datasets)
-    head = ["name", "data set", "classes", *(["superclasses"] if some else []), "images"]
-    rows = [
-        [
-            markdown(d.name),
-            _link(d),
-            str(d.n_classes),
-            *([str(d.n_superclasses or "")] if some else []),
-            f"{d.n_images:,}",
-            markdown(d.licence),
-            d.redistribution,
-        ]
-        for d in datasets
-    ]
-    return {"head": [*head, "licence of the images", "passed on"], "rows": rows}
-
-
 def _link(dataset: Dataset) -> str:
     if not re.match(r"https?://", dataset.homepage):
         return markdown(dataset.title)
@@ -195,7 +173,7 @@ def _chosen(entry: Table) -> str:
     return "" if choice is None else markdown(choice.chosen)
 
 
-def _results_of(release: Release) -> Grid | None:
+def _results_of(release: Release) -> tuple[list[str], list[list[str]]] | None:
     """Lay out the accuracy of each reference method on a task set of each data set.
 
     It is the one that is most informative on new images: pooled, else closed, else open, else

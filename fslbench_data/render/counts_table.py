@@ -117,12 +117,7 @@ def _title(report: Report) -> str:
 
 def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
     """Return the columns of rows; empty ones are left out."""
-    kinds = (
-        "paired",
-        *(kind.heading for kind in ADDITIONAL_KINDS.values()),
-        "direct",
-        "closed",
-    )
+    kinds = ("paired", *(kind.heading for kind in ADDITIONAL_KINDS.values()), "direct", "closed")
     there = {key for row in rows for key, value in row.items() if value is not None}
     return (
         Column(SET, itemgetter(SET)),

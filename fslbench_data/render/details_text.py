@@ -68,7 +68,7 @@ def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
         )
         for each in report.sets
     ]
-    return tables, str(report.signature), [*_legend(report), *_footnotes(report)]
+    return tables, str(report.signature), [*_legend(report)]
 
 
 def print_details(report: Report, console: Console) -> None:
@@ -89,7 +89,7 @@ def print_details(report: Report, console: Console) -> None:
             console.print(Text(text))
         console.print()
     unbound = [UNBOUND_NOTE] if report.signature.unbound else []
-    for note in (*unbound, *_legend(report), *_footnotes(report)):
+    for note in (*unbound, *_legend(report)):
         console.print(Text(note, style="dim"))
     console.print(Text(report.signature.short, style="dim"), soft_wrap=True)
 
@@ -99,48 +99,45 @@ def _about(each: TaskSetReport, before: str) -> str:
 
 
 def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
-    """Return the first comparisons of a task set, or its accuracies where nothing is compared."""
+    """Return the first comparisons of a task set, or its accuracies where nothing is compared.
+
+    On `paper` the other method's accuracy has no column.
+    """
+    label = labels(each.scores)
     if not each.requested.any():
-        label = labels(each.scores)
         of_methods = (
             Column("method", lambda score: label[score.method]),
             right("accuracy", lambda score: with_bracket(score.intervals, each.displayed_kinds)),
             right("tasks", lambda score: f"{score.accuracy.tasks} of {each.scored.n_tasks}"),
         )
         return Table("", of_methods, each.scores[:limit])
-    rows = [c.displayed for c in each.comparisons[:limit]]
-    tasks = np.asarray(each.pairs.tasks)[each.requested]
-    partly = bool((tasks != each.scored.n_tasks).any())
-    columns = _columns(each, partial_sets=partly, both=not paper)
-    return Table("", tuple(columns), rows)
-
-
-def _columns(each: TaskSetReport, *, partial_sets: bool, both: bool) -> Iterator[Column]:
-    """Give the columns of comparisons.
-
-    The number of tasks has one in `partial_sets`, where it is not always the same; the other
-    method's accuracy has one with `both`.
-    """
-    label = labels(each.scores)
     once = attrgetter("method", "mean")
-    yield Column("method", lambda c: label[c.method], once=once)
-    yield Column("accuracy", lambda c: plus_minus(c.mean), "right", once=once, optional=1)
-    yield Column("versus", lambda c: label[c.versus])
-    if both:
-        yield replace(right("its accuracy", lambda c: plus_minus(c.versus_mean)), optional=2)
-    yield right("difference", difference_text)
-    if partial_sets:
-        yield right("tasks", lambda c: c.difference.tasks)
-    for kind in each.displayed_kinds:
-        yield verdict_column(CLAIMS[kind], partial(verdict_of, kind=kind))
-    yield _overlap(OVERLAP, attrgetter("verdict_direct"))
+    columns = [
+        Column("method", lambda c: label[c.method], once=once),
+        Column("accuracy", lambda c: plus_minus(c.mean), "right", once=once, optional=1),
+        Column("versus", lambda c: label[c.versus]),
+    ]
+    if not paper:
+        its = Column("its accuracy", lambda c: plus_minus(c.versus_mean), "right", optional=2)
+        columns.append(its)
+    columns.append(right("difference", difference_text))
+    if (np.asarray(each.pairs.tasks)[each.requested] != each.scored.n_tasks).any():
+        columns.append(right("tasks", lambda c: c.difference.tasks))
+    columns += [
+        verdict_column(CLAIMS[kind], partial(verdict_of, kind=kind))
+        for kind in each.displayed_kinds
+    ]
+    columns.append(_overlap(OVERLAP, attrgetter("verdict_direct")))
     if each.leaves_out:  # of the images of a set that reuses them, as is a rule to stop
-        yield verdict_column(
-            CLAIMS["closed"],
-            lambda c: c.verdict if c.interval_kind == "closed" else c.verdict_closed,
+        columns.append(
+            verdict_column(
+                CLAIMS["closed"],
+                lambda c: c.verdict if c.interval_kind == "closed" else c.verdict_closed,
+            )
         )
     elif _closed_too(each):
-        yield _overlap(OVERLAP_CLOSED, attrgetter("verdict_closed"))
+        columns.append(_overlap(OVERLAP_CLOSED, attrgetter("verdict_closed")))
+    return Table("", tuple(columns), [c.displayed for c in each.comparisons[:limit]])
 
 
 def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Column:
@@ -159,15 +156,11 @@ def _closed_too(each: TaskSetReport) -> bool:
     return each.interval_kind != "closed" and each.has_closed
 
 
-def _legend(report: Report) -> list[str]:
-    """Say what the columns of comparisons mean; nothing where there are none."""
-    if not any(each.requested.any() for each in report.sets):
-        return []
-    closed = f" {CLOSED_NOTE}" if any(map(_closed_too, report.sets)) else ""
-    return [f"{LEGEND} {OVERLAP_NOTE}{closed}"]
-
-
-def _footnotes(report: Report) -> Iterator[str]:
+def _legend(report: Report) -> Iterator[str]:
+    """Say what the columns of comparisons mean, if there are any, and the marks of methods."""
+    if any(each.requested.any() for each in report.sets):
+        closed = f" {CLOSED_NOTE}" if any(map(_closed_too, report.sets)) else ""
+        yield f"{LEGEND} {OVERLAP_NOTE}{closed}"
     if any(e.interval_kind == "open" and e.scored.n_tasks < FEW_TASKS for e in report.sets):
         yield f"sign-flip test: {INDEPENDENT_TASKS}."
     if any(score.transductive for score in report.scores):

@@ -292,19 +292,16 @@ def _rows_table(summary: Summary, name: Name) -> Table:
     for row in summary.rows:
         primary, intervals = row.primary, row.score.intervals
         classes = primary.kind_about("new classes")
-        usual = None  # what papers print: of the closed interval, where tasks reuse images
-        if (
-            primary.displayed_kinds[0] != "closed"
-            and (closed := intervals.get("closed")) is not None
-        ):
-            usual = None if closed.halfwidth is None else width_text(closed.halfwidth)
+        # what papers print: of the closed interval, where tasks reuse images
+        closed = None if primary.displayed_kinds[0] == "closed" else intervals.get("closed")
+        usual = closed and closed.halfwidth
         answered, every = row.score.accuracy.tasks, primary.scored.n_tasks
         number = f"{answered}" if answered == every else f"{answered} of {every}"
         of_set: dict[str, Any] = {
             "set": primary,
             **{column.name: column.cell(primary) for column in sets},
             "accuracy": plus_minus(intervals[primary.displayed_kinds[0]]),
-            "usual ±": usual,
+            "usual ±": None if usual is None else width_text(usual),
             "tasks": f"{number} {primary.scored.name.suite}",
         }
         for c in row.displayed:
@@ -320,19 +317,17 @@ def _rows_table(summary: Summary, name: Name) -> Table:
             lines.append(of_set | dict(zip(OF_PAIR, of_pair, strict=True)))
         if not row.displayed:
             lines.append(of_set | dict.fromkeys(OF_PAIR))
-    once = itemgetter("set")
-    dataset, *sizes = (replace(c, cell=itemgetter(c.name), once=once) for c in sets)
-    columns = [replace(dataset, once=dataset.cell), *sizes]
-    there = {
-        "accuracy": True,
-        "usual ±": any(line["usual ±"] for line in lines),
-        "tasks": len({line["tasks"] for line in lines}) > 1,
-    }
-    columns += [
-        Column(key, itemgetter(key), "right", once=once, optional=number)
-        for number, key in enumerate(there, 1)
-        if there[key]
-    ]
+
+    def of_set_column(key: str, optional: int = 0) -> Column:
+        return Column(key, itemgetter(key), "right", once=itemgetter("set"), optional=optional)
+
+    dataset, *sizes = (column.name for column in sets)
+    columns = [Column(dataset, itemgetter(dataset), once=itemgetter(dataset))]
+    columns += [*map(of_set_column, sizes), of_set_column("accuracy", 1)]
+    if any(line["usual ±"] for line in lines):
+        columns.append(of_set_column("usual ±", 2))
+    if len({line["tasks"] for line in lines}) > 1:
+        columns.append(of_set_column("tasks", 3))
     if any(line["versus"] for line in lines):
         of_any = any(row.primary.kind_about("new classes") for row in summary.rows)
         columns += [

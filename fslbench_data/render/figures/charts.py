@@ -40,12 +40,12 @@ OWN, REFERENCE = "methods of the results", "reference methods"
 """The origin of the methods of a figure of accuracies."""
 
 INK, MUTED, GRID = "#000000", "#595959", "#e3e3e3"
-VERDICT_COLOURS = ("#0072b2", "#d55e00", "#595959", "#7f7f7f", "#9c9c9c")
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#595959")
 """Okabe and Ito's colours, on white paper."""
 
+COLOURS = ("#0072b2", "#d55e00", "#595959", "#7f7f7f", "#9c9c9c")
 SHAPES = ("triangle-up", "triangle-down", "circle", "square", "cross")
-"""Of the verdicts, in the same order: a figure can be read without its colours."""
+"""Of the verdicts, in their order: a figure can be read without its colours."""
 
 LETTERS = 8
 """Points of a letter."""
@@ -141,38 +141,23 @@ def finished(chart: Chart, title: str, caption: str = "", width: float = COLUMN_
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
     chart = chart.properties(width=width, autosize=fit)
     if title or caption:
-        lines, below = wrap(title, round(per_line * 0.75)), wrap(caption, per_line)
-        chart = chart.properties(title=alt.TitleParams(lines, subtitle=below))
+        above, below = wrap(title, round(per_line * 0.75)), wrap(caption, per_line)
+        chart = chart.properties(title=alt.TitleParams(above, subtitle=below))
     text = {"labelColor": INK, "titleColor": INK, "labelFontSize": LETTERS}
     titled = text | {"titleFontSize": LETTERS, "titleFontWeight": "normal"}
+    lines = {"gridColor": GRID, "domainColor": MUTED, "tickColor": MUTED}
+    legend = {"orient": "bottom", "symbolBaseFillColor": INK, "labelLimit": 0}
+    title_text = {"color": INK, "subtitleColor": INK, "fontSize": LETTERS + 1}
+    title_text |= {"subtitleFontSize": LETTERS - 1, "anchor": "start", "frame": "bounds"}
     return chart.add_params(alt.param(name=CHARACTERS, value=_characters(width))).configure(
         font=FAMILY,
         background="white",
         view={"stroke": None},
-        axis=titled
-        | {
-            "labelSeparation": LETTERS // 2,
-            "gridColor": GRID,
-            "domainColor": MUTED,
-            "tickColor": MUTED,
-        },
+        axis=titled | {"labelSeparation": LETTERS // 2} | lines,
         axisY={"labelLimit": 0},
-        legend=titled
-        | {
-            "orient": "bottom",
-            "symbolBaseFillColor": INK,
-            "labelLimit": 0,
-            "offset": LETTERS // 2,
-        },
+        legend=titled | legend | {"offset": LETTERS // 2},
         header=text,
-        title={
-            "color": INK,
-            "subtitleColor": INK,
-            "fontSize": LETTERS + 1,
-            "subtitleFontSize": LETTERS - 1,
-            "anchor": "start",
-            "frame": "bounds",
-        },
+        title=title_text,
     )
 
 
@@ -195,25 +180,23 @@ def _placed(alt: Any) -> Any:
     return alt.EncodingSortField(field="place", op="min", order="ascending")
 
 
-def _intervals(alt: Any, rows: Rows, x: Any, field: str, looks: Looks, own: Looks | None) -> Chart:
-    """Draw a row per label: the first interval as a thick line, the next as a thin one, a mark.
+Looks = tuple[str, Mapping[str, str]]
+"""A field, and the colours or the shapes of its values."""
 
-    Marks have the colours and shapes of a field's values; with `own` the colours of the method's
-    origin.
-    """
-    base = _base(alt, rows)
 
-    def scale(field: str, names: Mapping[str, str]) -> Any:
-        present = {row.get(field) for row in rows}
-        there = {name: look for name, look in names.items() if name in present}
-        return alt.Scale(domain=[*there], range=[*there.values()])
+def _intervals(alt: Any, rows: Rows, x: Any, shapes: Looks, colours: Looks) -> Chart:
+    """Draw a row per label: the first interval as a thick line, the next as a thin one, a mark."""
+    base, field = _base(alt, rows), shapes[0]
+
+    def looks(kind: Any, of: str, values: Mapping[str, str]) -> Any:
+        present = {row.get(of) for row in rows}
+        there = {name: look for name, look in values.items() if name in present}
+        scale = alt.Scale(domain=[*there], range=[*there.values()])
+        silent = {"legend": None} if present == {TIES[2]} else {}
+        return kind(f"{of}:N", title=None, scale=scale, **silent)
 
     y = alt.Y("label:N", sort=_placed(alt), title=None, axis=alt.Axis(labelExpr=_SHORT_LABEL))
-    silent = {"legend": None} if {row.get(field) for row in rows} == {TIES[2]} else {}
-    colour = alt.Color(f"{field}:N", title=None, scale=scale(field, looks[0]), **silent)
-    if own is not None:
-        colour = alt.Color("whose:N", title=None, scale=scale("whose", own[0]))
-    shape = alt.Shape(f"{field}:N", title=None, scale=scale(field, looks[1]), **silent)
+    colour, shape = looks(alt.Color, *colours), looks(alt.Shape, *shapes)
     parts = [
         base.mark_rule(strokeWidth=1.2).encode(x="low_new:Q", x2="high_new:Q"),
         base.mark_rule(strokeWidth=4, opacity=0.75).encode(x=x, x2="high:Q"),
@@ -222,10 +205,6 @@ def _intervals(alt: Any, rows: Rows, x: Any, field: str, looks: Looks, own: Look
         ),
     ]
     return alt.layer(*(part.encode(y=y, color=colour) for part in parts))
-
-
-Looks = Sequence[Mapping[str, str]]
-"""The colours and the shapes of a field's values."""
 
 
 def _forest(alt: Any, width: float, rows: Rows) -> Chart:
@@ -237,9 +216,9 @@ def _forest(alt: Any, width: float, rows: Rows) -> Chart:
     axis = alt.Axis(titleAnchor="end" if width < NARROW else "middle")
     x = alt.X("low:Q", title=["difference, points", sides], axis=axis)
     zero = _base(alt, [{"zero": 0}]).mark_rule(color=INK, strokeDash=[3, 2]).encode(x="zero:Q")
-    names = [*VERDICT_NAMES.values()]
-    looks = [dict(zip(names, values, strict=True)) for values in (VERDICT_COLOURS, SHAPES)]
-    intervals = _intervals(alt, rows, x, "verdict", looks, None)
+    names = VERDICT_NAMES.values()
+    looks = (("verdict", dict(zip(names, of, strict=True))) for of in (SHAPES, COLOURS))
+    intervals = _intervals(alt, rows, x, *looks)
     return (zero + intervals).properties(height=alt.Step(LETTERS + 5))
 
 
@@ -253,10 +232,10 @@ def _accuracies(alt: Any, _width: float, rows: Rows) -> Chart:
     """Draw mean accuracies with both intervals; diamonds do not differ from the highest."""
     x = alt.X("low:Q", title="accuracy, %", scale=alt.Scale(zero=False))
     shapes = dict(zip(TIES, ("diamond", "circle", "circle"), strict=True))
-    colours = dict.fromkeys(TIES, VERDICT_COLOURS[0])
-    owners = {OWN: VERDICT_COLOURS[0], REFERENCE: MUTED}
-    own = [owners] if len({row["whose"] for row in rows}) > 1 else None
-    chart = _intervals(alt, rows, x, "standing", (colours, shapes), own)
+    colours: Looks = ("standing", dict.fromkeys(TIES, COLOURS[0]))
+    if len({row["whose"] for row in rows}) > 1:
+        colours = ("whose", {OWN: COLOURS[0], REFERENCE: MUTED})
+    chart = _intervals(alt, rows, x, ("standing", shapes), colours)
     return chart.properties(height=alt.Step(LETTERS + 5))
 
 

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from benchmark_spec.errors import (
-    FSLBenchWarning,
-    OutputError,
-    SpecError,
-    UnknownNameError,
-    listing,
-)
+from benchmark_spec.errors import OutputError, SpecError, UnknownNameError, listing
 from benchmark_spec.extras import require
 from fslbench_data.files import whole_file, write_whole
 from fslbench_data.release.release import Release, load_release
@@ -33,9 +25,6 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEAST_WIDTH, MOST_WIDTH = 150, 1000
 """Points."""
-
-PAGE, MANY = 640, 30
-"""Points of a page's height, and rows that fit on one whatever the figure."""
 
 ENDINGS = (".pdf", ".png", ".svg")
 
@@ -90,7 +79,7 @@ class Drawing(Struct, frozen=True):
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.
 
         The caption is written next to ``NAME.pdf``, as ``NAME.caption.txt`` and for LaTeX as
-        ``NAME.caption.tex``, unless a pipe is written to.  Warns if it is taller than a page.
+        ``NAME.caption.tex``, unless a pipe is written to.
 
         Raises
         ------
@@ -99,14 +88,7 @@ class Drawing(Struct, frozen=True):
         """
         path = Path(path)
         check_figure_path(path)  # before anything is drawn
-        spec = self._spec()
-        write_chart(spec, path)
-        grows = isinstance(spec.get("height"), dict) and len(self.figure.rows) > MANY
-        found = re.search(r'<svg[^>]* height="([\d.]+)', _svg(spec)) if grows else None
-        if found and (height := float(found[1])) > PAGE:
-            message = f"the figure is {height:.0f} points tall, a page has about {PAGE}"
-            fix = "choose fewer with --method, --dataset or --task-set"
-            warnings.warn(FSLBenchWarning(f"{message}\n  fix: {fix}"), stacklevel=2)
+        write_chart(self._spec(), path)
         if path.exists() and not path.is_file():
             return  # a pipe, which has no folder
         for ending, text in ((".txt", self.caption), (".tex", tex(self.caption))):
@@ -277,7 +259,7 @@ def write_chart(spec: dict[str, Any], path: Path) -> None:
     elif ending == ".pdf":
         content = renderer().vegalite_to_pdf(spec)
     else:
-        content = packed(renderer().vegalite_to_png(spec, ppi=_DOTS))
+        content = renderer().vegalite_to_png(spec, ppi=_DOTS)
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
 
@@ -286,16 +268,3 @@ def _svg(spec: dict[str, Any]) -> str:
     """Draw SVG that holds its fonts."""
     svg = str(renderer().vegalite_to_svg(spec))
     return re.sub(r"(<svg[^>]*>)", rf"\1<style>{font_faces()}</style>", svg, count=1)
-
-
-def packed(png: bytes) -> bytes:
-    """Return the same picture in fewer bytes, by a palette where its colours allow it."""
-    image = require("PIL.Image", "report").open(BytesIO(png))
-    colours = image.getcolors(256)
-    if colours and all(colour[3] == 255 for _, colour in colours):
-        indexed = image.convert("RGB").quantize(len(colours), dither=0)
-        if indexed.convert("RGBA").tobytes() == image.tobytes():
-            image = indexed
-    file = BytesIO()
-    image.save(file, format="PNG", optimize=True, dpi=(_DOTS, _DOTS))
-    return file.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from math import isfinite
 from pathlib import Path
@@ -75,14 +75,7 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
             fix="choose with --dataset and --task-set, such as --dataset "
             f"{longest.dataset} --task-set {longest.task_set}, or two methods with --method",
         )
-    one_method = len({method for method, _ in compared}) == 1
-    labels = [c.versus if one_method else f"{c.method}{BETWEEN}{c.versus}" for _, c in pairs]
-    if len(sets) > 1:
-        labels = [str(each.scored) for each, _ in pairs]
-    method, versus = pairs[0][1].method, pairs[0][1].versus
-    title = "Methods compared" if not one_method else f"{method} compared with others"
-    title = f"{method} compared with {versus}" if len(compared) == 1 else title
-    return _forest(on_sets(title, sets), sets, pairs, labels)
+    return _forest(sets, pairs)
 
 
 def summary_forest(summary: Summary) -> Figure | None:
@@ -91,53 +84,46 @@ def summary_forest(summary: Summary) -> Figure | None:
     A single method is compared with those in its summary's table, the best of several with the
     others.
     """
-    pairs = [(each, c.displayed) for each, c in islice(compared(summary), MOST_COMPARED)]
-    if not pairs:
-        return None
-    others = {c.versus for _, c in pairs}
+    pairs = [*islice(compared(summary), MOST_COMPARED)]
     sets = {str(each.scored): each for each, _ in pairs}
-    labels = [c.versus for _, c in pairs]
-    if len(sets) > 1:
-        each_versus = [f": {name}" if len(others) > 1 else "" for name in labels]
-        labels = [f"{e.scored}{name}" for (e, _), name in zip(pairs, each_versus, strict=True)]
-    versus = min(others) if len(others) == 1 else "others"
-    where = min(sets) if len(sets) == 1 else f"{len(sets)} task sets"
-    title = f"{pairs[0][1].method} compared with {versus} on {where}"
-    return _forest(title, [*sets.values()], pairs, labels, reasons=False)
+    return _forest([*sets.values()], pairs, reasons=False) if pairs else None
 
 
 def clearest(summary: Summary) -> Pair | None:
     """Return the comparison of a summary with the largest ratio of difference to half-width."""
-    pairs = [(each, c.displayed) for each, c in islice(compared(summary), MOST_PAIRS)]
 
     def ratio(pair: Pair) -> float:
         difference = pair[1].difference
         return abs(difference.mean) / difference.halfwidth if difference.halfwidth else 0.0
 
-    return max(pairs, key=ratio, default=None)
+    return max(islice(compared(summary), MOST_PAIRS), key=ratio, default=None)
 
 
 def compared(summary: Summary) -> Iterator[Pair]:
-    """Give the comparisons of a summary, each with its task set."""
+    """Give the comparisons of a summary as they are displayed, each with its task set."""
     for row in summary.rows:
-        yield from ((row.primary, comparison) for comparison in row.displayed)
+        yield from ((row.primary, comparison.displayed) for comparison in row.displayed)
     for column in summary.columns:
         each, (first, *others) = column.primary, summary.methods
         there = [name for name in others if name in column.by_method]
         if first in column.by_method and there:
             of = each.methods.index
-            compared = each.comparisons_of(of(first), np.array([of(name) for name in there]))
-            yield from ((each, comparison) for comparison in compared)
+            found = each.comparisons_of(of(first), np.array([of(name) for name in there]))
+            yield from ((each, comparison.displayed) for comparison in found)
 
 
 def _forest(
-    title: str,
-    sets: Sequence[TaskSetReport],
-    pairs: Sequence[Pair],
-    labels: Sequence[str],
-    *,
-    reasons: bool = True,
+    sets: Sequence[TaskSetReport], pairs: Sequence[Pair], *, reasons: bool = True
 ) -> Figure:
+    """Return differences; of some about which nothing is concluded the caption gives `reasons`."""
+    methods, others = {c.method for _, c in pairs}, {c.versus for _, c in pairs}
+    if len(sets) > 1:
+        labels = [f"{e.scored}{f': {c.versus}' if len(others) > 1 else ''}" for e, c in pairs]
+    else:
+        before = "" if len(methods) == 1 else "{}" + BETWEEN
+        labels = [f"{before.format(c.method)}{c.versus}" for _, c in pairs]
+    versus = min(others) if len(others) == 1 else "others"
+    title = f"{min(methods)} compared with {versus}" if len(methods) == 1 else "Methods compared"
     rows = [
         {
             "label": name,
@@ -159,7 +145,7 @@ def _forest(
     for reason in dict.fromkeys(c.reason for _, c in pairs if c.reason and reasons):
         of = [name for name, (_, c) in zip(labels, pairs, strict=True) if c.reason == reason]
         caption += _without_verdict(of, reason)
-    return Figure("forest", title, caption, placed(rows))
+    return Figure("forest", on_sets(title, sets), caption, placed(rows))
 
 
 def accuracies(each: TaskSetReport) -> Figure:
@@ -362,7 +348,7 @@ def worst(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Fi
             "accuracy": on_first.accuracy.mean,
             **ends(on_first.accuracy),
             "worst": of.worst.mean,
-            **{f"worst_{end}": value for end, value in ends(of.worst).items()},
+            **ends(of.worst, "worst_{}"),
         }
         for method, steps in scores.items()
         if (of := steps.get(last)) and (on_first := steps.get(first))
@@ -482,13 +468,12 @@ def on_sets(title: str, sets: Sequence[TaskSetReport]) -> str:
     return f"{title} on {sets[0].scored if len(sets) == 1 else f'{len(sets)} task sets'}"
 
 
-def _both_ends(intervals: Sequence[Interval | DatasetMean]) -> Mapping[str, float | None]:
-    """Return the ends of the first interval, and of the next, if there is one."""
-    first, *more = map(ends, intervals)
-    second = more[0] if more else dict.fromkeys(first)
-    return first | {f"{end}_new": value for end, value in second.items()}
+def _both_ends(intervals: Sequence[Interval | DatasetMean]) -> dict[str, float | None]:
+    """Return the ends of the first interval, and of the next, None if there is none."""
+    first, second = (*intervals, None)[:2]
+    return ends(first) | ends(second, "{}_new")
 
 
-def ends(interval: Interval | DatasetMean) -> dict[str, float | None]:
+def ends(interval: Interval | DatasetMean | None, key: str = "{}") -> dict[str, float | None]:
     """Return the ends of an interval."""
-    return {"low": interval.low, "high": interval.high}
+    return {key.format(end): getattr(interval, end, None) for end in ("low", "high")}

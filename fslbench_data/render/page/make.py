@@ -62,8 +62,7 @@ SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
 def page_content(
     selected: Selected,
     *,
-    ladders: Sequence[LadderReport] = (),
-    queries: Values | None = None,
+    sweeps: Sequence[str | Path] = (),
     images: Images = None,
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
@@ -72,9 +71,18 @@ def page_content(
 
     The page opens at the level of `selected`, and holds pairs and tasks of its methods; by default
     of those of the submission, then of the reference methods with the highest means,
-    :data:`MOST_CHOSEN` in all.  `queries` is the figure of sweeps of the number of queries
-    (:func:`figure_values`), and the commands on it have `arguments`.
+    :data:`MOST_CHOSEN` in all.  The commands on it have `arguments`: files and release as the
+    command line names them.
     """
+    ladders: Sequence[LadderReport] = ()
+    if selected.left_out or any(info.name.attributes for info in selected.infos):
+        progress("task sets made with attributes")
+        ladders = bias_on(selected.on_ladders()).ladders
+    queries = None
+    if sweeps:  # a figure which no choice on the page changes
+        files = [part for sweep in sweeps for part in ("--sweep", str(sweep))]
+        command = shlex.join(["fslbench", "plot", "queries", *files, "-o", "queries.pdf"])
+        queries = figure_values(rows.queries(sweeps), command)
     level = selected.selection.level
     levels = sorted({*LEVELS, level})
     reports: dict[float, Report] = {}
@@ -329,12 +337,8 @@ class Page(Struct, frozen=True):
             If it cannot be written.
         """
         path = Path(folder) / INDEX
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(
-                f"{path.parent} cannot be a folder: {error.strerror}", fix="name another folder"
-            ) from None
+        _check_folder(path.parent)
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, self.text)
         return path
 
@@ -424,16 +428,13 @@ def page_of(
     selection: Selection,
     folder: str | Path | None = None,
     *,
-    sweeps: Sequence[str | Path] = (),
-    images: Images = None,
-    arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
+    **shown: Any,
 ) -> Page:
     """Make the page of some results and of the reference methods, or without any of these alone.
 
-    It is written into a `folder`, if there is one, which is checked before any work.  `arguments`
-    are files and release as the command line names them, and `progress` is called with what is done
-    next.
+    It is written into a `folder`, if there is one, which is checked before any work.  `progress` is
+    called with what is done next; for what else is `shown` see :func:`page_content`.
     """
     if folder is not None:
         _check_folder(Path(folder))
@@ -442,24 +443,7 @@ def page_of(
         raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
     progress("reading and checking")
     selected = select(results, release, selection)
-    ladders: tuple[LadderReport, ...] = ()
-    if selected.left_out or any(info.name.attributes for info in selected.infos):
-        progress("task sets made with attributes")
-        ladders = bias_on(selected.on_ladders()).ladders
-    of_sweeps = None
-    if sweeps:  # a figure which no choice on the page changes
-        files = [part for sweep in sweeps for part in ("--sweep", str(sweep))]
-        command = shlex.join(["fslbench", "plot", "queries", *files, "-o", "queries.pdf"])
-        of_sweeps = figure_values(rows.queries(sweeps), command)
-    content = page_content(
-        selected,
-        ladders=ladders,
-        queries=of_sweeps,
-        images=images,
-        arguments=arguments,
-        progress=progress,
-    )
-    page = Page(html(content))
+    page = Page(html(page_content(selected, progress=progress, **shown)))
     if folder is not None:
         page.write(folder)
     return page

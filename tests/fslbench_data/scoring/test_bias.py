@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from recorded import in_run, recorded
 from scipy import stats
 
+from fslbench_data.cli.options import Output
 from fslbench_data.cli.report_output import write_bias
 from fslbench_data.release.release import load_release
 from fslbench_data.render.page.make import page_of
@@ -106,7 +107,7 @@ def test_a_ladder_that_is_named_is_scored_with_its_other_sets(embedded):
 
 def test_ladders_say_where_runs_are_not_counted(biased, tmp_path):
     parts = [in_run(_guesses(biased, "mine", seed), str(seed)) for seed in (1, 2)]
-    write_bias(bias(merge(parts), biased), "table", tmp_path / "bias.txt")
+    write_bias(bias(merge(parts), biased), Output("table", tmp_path / "bias.txt"))
     text = " ".join((tmp_path / "bias.txt").read_text().split())
     said = "Several runs of mine: their mean. Intervals do not count how runs differ."
     closed = [each for each in bias(merge(parts), biased).ladders if each.kind == "closed"]
@@ -153,7 +154,7 @@ def test_one_training_run_is_named(biased, tmp_path):
     fixed = _guesses(biased, "fixed", 6, 0.6)
     fixed = replace(fixed, methods={"fixed": replace(fixed.methods["fixed"], trained=False)})
     report = bias(merge([*parts, one, fixed]), biased)
-    write_bias(report, "json", tmp_path / "bias.json")
+    write_bias(report, Output("json", tmp_path / "bias.json"))
     assert report.ladders[0].results.of_one_model == ("one",)
     rows = json.loads((tmp_path / "bias.json").read_text())["rows"]
     told = {(row["method"], row["versus"]): row["of_one_model"] for row in rows if row["method"]}

@@ -3,7 +3,6 @@
 import base64
 import gzip
 import html
-import io
 import json
 import re
 import shutil
@@ -18,7 +17,6 @@ from recorded import recorded
 
 import fslbench_data as fb
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
-from fslbench_data.render.figures.plot import packed
 from fslbench_data.render.figures.rows import queries as sweep_queries
 
 pytest.importorskip("vl_convert", reason="needs the extra `report`")
@@ -89,14 +87,6 @@ def test_a_pdf_has_its_text_as_text(root, tmp_path):
     assert {row[4] for row in rows} == {"yes"}, "not embedded"
 
 
-def test_a_figure_that_is_taller_than_a_page_says_so(root, tmp_path):
-    for name, told in (("groceries", True), ("digits", False)):
-        figure = ["forest", "--dataset", name, "--task-set", "pooled-5w1s1q"]
-        made = invoke("plot", *figure, "-o", tmp_path / f"{name}.svg")
-        assert made.exit_code == 0, made.output
-        assert ("points tall, a page has about 640" in made.stderr) is told
-
-
 def test_a_png_has_300_dots_an_inch(root, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `builders`")
     path = tmp_path / "figure.png"
@@ -148,25 +138,6 @@ def test_files_that_are_no_sweeps(tmp_path, content):
     for path in paths:
         path.write_text(json.dumps(SWEEP))
     assert len({row["sweep"] for row in sweep_queries(paths).rows}) == 2
-
-
-@pytest.mark.parametrize(
-    ("colours", "alpha", "mode"),
-    [(1, 255, "P"), (3, 255, "P"), (256, 255, "P"), (257, 255, "RGBA"), (3, 7, "RGBA")],
-)
-def test_the_pixels_are_the_same(colours, alpha, mode):
-    image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `report`")
-    palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
-    words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
-    pixels = words.astype("<u4").view(np.uint8).reshape(60, 80, 4)
-    pixels[5, 5, 3] = alpha
-    file = io.BytesIO()
-    image.fromarray(pixels).save(file, format="PNG", compress_level=1)
-    after = packed(file.getvalue())
-    shown = image.open(io.BytesIO(after))
-    assert shown.mode == mode
-    assert np.array_equal(np.asarray(shown.convert("RGBA")), pixels)
-    assert mode == "RGBA" or len(after) < len(file.getvalue())
 
 
 DIGITS = {"datasets": "digits", "task_sets": "open-5w5s5q"}

@@ -1,0 +1,151 @@
+"""What a release holds: on the terminal, as a table of task sets, and for JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+from rich.console import Console
+from rich.text import Text
+
+from fslbench_data.release.chosen_queries import chosen_queries
+from fslbench_data.release.release import Release
+from fslbench_data.render.console import print_table
+from fslbench_data.render.table import Column, Table, right
+
+
+def release_content(release: Release, datasets: Collection[str]) -> dict[str, object]:
+    """Return what a release has of some data sets, and says of itself, as JSON has it."""
+    manifest = release.manifest
+    said = ("name", "version", "digest", "spec_version", "description")
+    about = ("name", "title", "n_classes", "n_superclasses", "n_images", "licence")
+    held = _held(release, datasets)
+    return {
+        "where": release.files.where,
+        "folder": None if release.hub else release.files.where,
+        "hub": release.hub,
+        **{name: getattr(manifest, name) for name in said},
+        "datasets": [
+            {**{name: getattr(d, name) for name in about}, **held[d.name]}
+            for d in manifest.datasets
+            if d.name in datasets
+        ],
+        "configs": [
+            {"name": config, "splits": list(splits)}
+            for config, splits in manifest.configs().items()
+        ],
+        "task_sets": [
+            {
+                "dataset": s.dataset,
+                "task_set": str(s.name),
+                "T": s.n_tasks,
+                "interval": s.name.interval,
+                "fingerprint": s.fingerprint,
+            }
+            for s in release.task_sets
+            if s.dataset in datasets
+        ],
+        "chosen_queries": chosen_queries(release, datasets),
+        "methods": list(release.methods),
+    }
+
+
+def _held(release: Release, datasets: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Return what a release has of each data set besides tasks."""
+    answered = [
+        (method, dataset)
+        for name in release.methods
+        for method, dataset, _ in release.reference(name, only=()).bindings
+    ]
+    there = release.datasets_with
+    return {
+        dataset: {
+            "images": dataset in there("images"),
+            "features": [b for b in release.backbones if dataset in there("features", b)],
+            "attributes": [a for a in release.attribute_sets if dataset in there("attributes", a)],
+            "methods": [*dict.fromkeys(m for m, d in answered if d == dataset)],
+        }
+        for dataset in datasets
+    }
+
+
+def task_sets_table(release: Release, datasets: Collection[str]) -> Table:
+    """Return one row per task set."""
+    about = {d.name: d for d in release.manifest.datasets}
+    superclasses = right("superclasses", lambda s: about[s.dataset].n_superclasses or "")
+    columns = (
+        Column("data set", lambda s: s.dataset, once=lambda s: s.dataset),
+        right("classes", lambda s: about[s.dataset].n_classes),
+        *([superclasses] if any(about[name].n_superclasses for name in datasets) else []),
+        right("images", lambda s: f"{about[s.dataset].n_images:,}"),
+        Column("task set", lambda s: s.name),
+        right("T", lambda s: s.n_tasks),
+        Column("reuses images", lambda s: "yes" if s.name.interval == "closed" else "no"),
+        Column("fingerprint", lambda s: s.fingerprint[:12]),
+    )
+    rows = [s for s in release.task_sets if s.dataset in datasets]
+    return Table(f"Task sets of release {release}", columns, rows)
+
+
+def print_release(
+    release: Release, datasets: Sequence[str], screen: Console, *, sets: bool
+) -> None:
+    """Print a line a data set, and with `sets` what there is to know of its task sets."""
+
+    def say(text: str, style: str = "") -> None:
+        screen.print(Text(text, style=style))
+
+    manifest, held = release.manifest, _held(release, datasets)
+    about = {d.name: d for d in manifest.datasets}
+    number = Counter(s.dataset for s in release.task_sets)
+
+    def holds(name: str) -> str:
+        there = [kind for kind in ("images", "features", "attributes") if held[name][kind]]
+        return ", ".join(there) or "counts only"
+
+    columns = (
+        Column("data set", str),
+        right("classes", lambda name: about[name].n_classes),
+        right("images", lambda name: f"{about[name].n_images:,}"),
+        right("task sets", lambda name: number[name]),
+        right("reference methods", lambda name: len(held[name]["methods"])),
+        Column("holds", holds),
+    )
+    say(f"release {release}#{manifest.digest[:12]}", "bold")
+    commit = f", commit {release.hub.partition('@')[2]}" if release.hub else ""
+    say(f"{manifest.description}\n\nfrom {release.files.where}{commit}\n")
+    print_table(Table("", columns, datasets), screen, whole=True, heading=8)
+    if not sets:
+        say("\ntask sets and fingerprints of a data set: --dataset NAME; of all: --format json")
+        return
+    for name in datasets:
+        say(f"\n{name}: {_held_text(held[name], about[name].n_superclasses)}")
+    say("")
+    table = task_sets_table(release, datasets)
+    shown = ("data set", "task set", "T", "reuses images", "fingerprint")
+    kept = tuple(column for column in table.columns if column.name in shown)
+    print_table(replace(table, title="", columns=kept), screen, whole=True, heading=8)
+    if choices := chosen_queries(release, datasets):
+        say("")
+        for choice in choices:
+            say(f"{choice.dataset}/{', '.join(choice.task_sets)}: {choice}")
+    say(
+        "\nThe first 12 digits of a fingerprint are enough in a file of results; --format json "
+        "gives them whole, and the configurations for datasets.load_dataset.",
+        "dim",
+    )
+
+
+def _held_text(held: dict[str, Any], superclasses: int) -> str:
+    """Write what there is of a data set on a line."""
+    heads: dict[str, list[str]] = {}  # those on the same features together: clip/NCC, LR
+    for method in held["methods"]:
+        backbone, slash, head = method.rpartition("/")
+        heads.setdefault(backbone + slash, []).append(head)
+    methods = "; ".join(f"{backbone}{', '.join(names)}" for backbone, names in heads.items())
+    kinds = [kind for kind in ("features", "attributes") if held[kind]]
+    parts = [f"{superclasses} superclasses"] if superclasses else []
+    parts += [f"{kind}: {', '.join(held[kind])}" for kind in kinds]
+    return "; ".join([*parts, f"reference methods: {methods or 'none'}"])
