@@ -61,6 +61,8 @@ def latex(
     parts = [f"% {one_line(signature)}"] if signature else []
     long = any(r"\begin{longtable}" in each for each in floats)
     parts.append(rf"% needs \usepackage{{booktabs{',longtable' if long else ''}}}")
+    if beyond := beyond_pdflatex("".join(floats)):
+        parts.append(f"% needs lualatex, and a font that has them, for {' '.join(beyond)}")
     return "\n\n".join([*parts, *floats, *(f"% {one_line(note)}" for note in notes)]) + "\n"
 
 
@@ -191,6 +193,15 @@ _LETTERS = r"""
 _MATHEMATICS = dict(line.split() for line in re.findall(r"\S+ \S+", _LETTERS))
 
 
+_KNOWN = frozenset(
+    "ªµºÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿĀāĂăĆćĈĉĊċČčĎďĒēĔĕĖėĚěĜĝĞğĠ"
+    "ġĢģĤĥĨĩĪīĬĭİıĲĳĴĵĶķĹĺĻļĽľŁłŃńŅņŇňŌōŎŏŐőŒœŔŕŖŗŘřŚśŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŴŵŶŷŸŹźŻżŽžƒǄǅǆǇǈǉǊ"
+    "ǋǌǍǎǏǐǑǒǓǔǢǣǦǧǨǩǰǴǵȘșȚțȲȳȷḂḃḍḞḟḠḡḥḰḱḷṃṅṇṛṣṭẎẏẐẑẞỲỳ"
+    "¡¢£¤¥¦§¨©¬®¯°±²³´¶·¸¹¼½¾¿×÷‐‑‒–—―‖‘’“”†‡•…‰‱※‽⁄⁎⁒₡₤₦₩₫€₱℃№℗℞℠™Ω℧℮"
+)
+"""Characters that pdfLaTeX sets in UTF-8 with no package, without ASCII; found by setting each."""
+
+
 def tex_of(character: str) -> str:
     """Return a character in LaTeX."""
     if character in TEX:
@@ -200,6 +211,11 @@ def tex_of(character: str) -> str:
     if plain in _MATHEMATICS:
         return f"${_MATHEMATICS[plain]}$"
     return f"${plain}$" if styled and plain.isascii() else character
+
+
+def beyond_pdflatex(text: str) -> list[str]:
+    """List the characters of a LaTeX text that only LuaLaTeX and XeLaTeX set, each once."""
+    return [c for c in dict.fromkeys(text) if not c.isascii() and c not in _KNOWN]
 
 
 _SIGNED = re.compile(r"^[+-](?=\d|$)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from benchmark_spec.errors import OutputError, SpecError, UnknownNameError, listing
+from benchmark_spec.errors import (
+    FSLBenchWarning,
+    OutputError,
+    SpecError,
+    UnknownNameError,
+    listing,
+)
 from benchmark_spec.extras import require
 from fslbench_data.files import whole_file, write_whole
 from fslbench_data.release.release import Release, load_release
@@ -25,6 +32,9 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEAST_WIDTH, MOST_WIDTH = 150, 1000
 """Points."""
+
+PAGE, MANY = 640, 30
+"""Points of a page's height, and rows that fit on one whatever the figure."""
 
 ENDINGS = (".pdf", ".png", ".svg")
 
@@ -79,7 +89,7 @@ class Drawing(Struct, frozen=True):
         """Write a PDF, an SVG or a PNG (300 dots an inch), by the ending of its name.
 
         The caption is written next to ``NAME.pdf``, as ``NAME.caption.txt`` and for LaTeX as
-        ``NAME.caption.tex``, unless a pipe is written to.
+        ``NAME.caption.tex``, unless a pipe is written to.  Warns if it is taller than a page.
 
         Raises
         ------
@@ -88,7 +98,14 @@ class Drawing(Struct, frozen=True):
         """
         path = Path(path)
         check_figure_path(path)  # before anything is drawn
-        write_chart(self._spec(), path)
+        spec = self._spec()
+        write_chart(spec, path)
+        grows = isinstance(spec.get("height"), dict) and len(self.figure.rows) > MANY
+        found = re.search(r'<svg[^>]* height="([\d.]+)', _svg(spec)) if grows else None
+        if found and (height := float(found[1])) > PAGE:
+            message = f"the figure is {height:.0f} points tall, a page has about {PAGE}"
+            fix = "choose fewer with --method, --dataset or --task-set"
+            warnings.warn(FSLBenchWarning(f"{message}\n  fix: {fix}"), stacklevel=2)
         if path.exists() and not path.is_file():
             return  # a pipe, which has no folder
         for ending, text in ((".txt", self.caption), (".tex", tex(self.caption))):

@@ -32,6 +32,7 @@ from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.latex import (
     _MATHEMATICS,
     TEXT,
+    beyond_pdflatex,
     fitting,
     latex,
     table_width,
@@ -176,11 +177,23 @@ def test_letters(text, tex):
     assert f"{{{tex}}}" in latex([_table(text)], "")
 
 
-def test_pdflatex_sets_every_letter_that_is_mapped(tmp_path):
-    assert {*GREEK} <= {*_MATHEMATICS} | {"ο"}
-    letters = [*GREEK, *_MATHEMATICS, *"𝛼𝐋𝟚éÜłß"]
-    tables = [_table("".join(letters[at : at + 40])) for at in range(0, len(letters), 40)]
-    assert "Missing character" not in typeset(tmp_path, latex(tables, ""))
+def test_what_pdflatex_lacks_is_told():
+    text = latex([_table("Метод", "中M", "α-TIM é")], "signature of 文")
+    assert "% needs lualatex, and a font that has them, for М е т о д 中\n" in text
+    assert "lualatex" not in latex([_table("α-TIM", "Ünïcode ł ∞ R²")], "signature of 文")
+
+
+def test_pdflatex_sets_every_letter_that_is_not_told(tmp_path):
+    """All letters of Latin and Greek scripts and all signs that are mapped, one a row."""
+    candidates = [*map(chr, (*range(0xA0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2300)))]
+    candidates += [*GREEK, *_MATHEMATICS, *"𝛼𝐋𝟚"]
+    found = [c for c in candidates if unicodedata.normalize("NFC", c) == c and c.isprintable()]
+    good = [c for c in found if not beyond_pdflatex(tex_of(c))]
+    assert set(GREEK) <= set(good)
+    assert len(good) > 380
+    text = latex([_table("".join(good[at : at + 40])) for at in range(0, len(good), 40)], "")
+    assert "lualatex" not in text
+    assert "Missing character" not in typeset(tmp_path, text)
 
 
 @pytest.mark.parametrize("title", ["", "Task sets"])

@@ -87,6 +87,14 @@ def test_a_pdf_has_its_text_as_text(root, tmp_path):
     assert {row[4] for row in rows} == {"yes"}, "not embedded"
 
 
+def test_a_figure_that_is_taller_than_a_page_says_so(root, tmp_path):
+    for name, told in (("groceries", True), ("digits", False)):
+        figure = ["forest", "--dataset", name, "--task-set", "pooled-5w1s1q"]
+        made = invoke("plot", *figure, "-o", tmp_path / f"{name}.svg")
+        assert made.exit_code == 0, made.output
+        assert ("points tall, a page has about 640" in made.stderr) is told
+
+
 def test_a_png_has_300_dots_an_inch(root, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `builders`")
     path = tmp_path / "figure.png"
