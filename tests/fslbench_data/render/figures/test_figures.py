@@ -3,6 +3,7 @@
 import base64
 import gzip
 import html
+import io
 import json
 import re
 import shutil
@@ -17,6 +18,7 @@ from recorded import recorded
 
 import fslbench_data as fb
 from benchmark_spec.errors import OutputError, SpecError, SubmissionError, UnknownNameError
+from fslbench_data.render.figures.plot import packed
 from fslbench_data.render.figures.rows import queries as sweep_queries
 
 pytest.importorskip("vl_convert", reason="needs the extra `report`")
@@ -146,6 +148,25 @@ def test_files_that_are_no_sweeps(tmp_path, content):
     for path in paths:
         path.write_text(json.dumps(SWEEP))
     assert len({row["sweep"] for row in sweep_queries(paths).rows}) == 2
+
+
+@pytest.mark.parametrize(
+    ("colours", "alpha", "mode"),
+    [(1, 255, "P"), (3, 255, "P"), (256, 255, "P"), (257, 255, "RGBA"), (3, 7, "RGBA")],
+)
+def test_the_pixels_are_the_same(colours, alpha, mode):
+    image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `report`")
+    palette = np.random.default_rng(0).choice(1 << 24, colours, replace=False)
+    words = palette[np.arange(60 * 80).reshape(60, 80) % colours].astype("<u4") | 0xFF000000
+    pixels = words.astype("<u4").view(np.uint8).reshape(60, 80, 4)
+    pixels[5, 5, 3] = alpha
+    file = io.BytesIO()
+    image.fromarray(pixels).save(file, format="PNG", compress_level=1)
+    after = packed(file.getvalue())
+    shown = image.open(io.BytesIO(after))
+    assert shown.mode == mode
+    assert np.array_equal(np.asarray(shown.convert("RGBA")), pixels)
+    assert mode == "RGBA" or len(after) < len(file.getvalue())
 
 
 DIGITS = {"datasets": "digits", "task_sets": "open-5w5s5q"}
