@@ -256,6 +256,10 @@ def _heading(summary: Summary) -> str:
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
     number = span(primary.scored.n_tasks for primary in sets)
+    own = [score for score in summary.scores if score.method in summary.methods]
+    answered = [score.accuracy.tasks for score in own]
+    if answered and max(answered) < min(primary.scored.n_tasks for primary in sets):
+        number = f"{span(answered)} of {number}"
     suites = {suite_of(primary.scored.name.suite) for primary in sets}
     draws = "draws" if number != "1" else "draw"
     tasks = {
