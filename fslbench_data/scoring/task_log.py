@@ -480,7 +480,8 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
             if name == RIGHT
             else "in each row a list of ids, either integers or texts; image_ids perhaps K lists "
             "of m",
-            fix=f"write `{name}` as lists; in CSV as JSON, such as [1, 0, 1], not [1.0, 0.0]",
+            fix=f"write `{name}` as lists; in CSV as JSON, such as "
+            f"{'[1, 0], not [1.0, 0.0]' if name == RIGHT else '[3, 0, 7], not [3.0, 0.0]'}",
         )
     _check_complete(column, at_row, name, where)
     if empty.any():
