@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 LEGEND = "better, worse: significant; ns: no significant difference; n/a: nothing can be said"
 USUAL = "± usual"
-SEVERAL_PAIRS = "each pair by itself; fslbench table corrects for their number"
+SEVERAL_PAIRS = "not corrected for multiple comparisons (fslbench table is)"
 MOST_NAMED = 6
 
 
@@ -63,7 +63,7 @@ def log_paper(report: Report, log: LogFacts, form: str = "") -> tuple[list[Table
     level = f"{100 * report.signature.level:.8g} %"
     title = f"Differences, method minus versus: ± half-width of paired {level} intervals; better, "
     title += "worse: significant; ns: no significant difference"
-    tables = _tables(report, log, title, "; each pair by itself")
+    tables = _tables(report, log, title, "; not corrected for multiple comparisons")
     return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
 
 

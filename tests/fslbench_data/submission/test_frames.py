@@ -167,7 +167,7 @@ def test_frames_are_asked_in_sql_and_planned_with(answers):
         asked = "SELECT DISTINCT method FROM results WHERE NOT is_reference ORDER BY ALL"
         assert connection.execute(asked).fetchall() == [("mine",), ("yours",)]
     planned = fb.plan(answers.to_arrow(), method="mine", datasets="digits", queries=(1, 2))
-    assert planned.sets[0].dataset == "digits"
+    assert planned.sets[0].pilot.info.dataset == "digits"
 
 
 class Broken:
