@@ -427,8 +427,9 @@ def sources_of(
 
     Options on methods hold for all methods of the files.
     """
+    from fslbench_data.submission.columns import commas
     from fslbench_data.submission.model import Submission
-    from fslbench_data.submission.reading import is_by_image, is_log
+    from fslbench_data.submission.reading import columns_of, is_by_image, is_log
 
     if files and all(map(is_log, files)):
         return (log_in(files, pool),)
@@ -439,6 +440,8 @@ def sources_of(
             if name == "pool":
                 raise click.UsageError("--pool is of a log of all classes at once")
             without = f", a column that {files[0]} has not" if len(files) == 1 else ""
+            if separated := commas(columns_of(files[0])) if files else "":
+                without += f": {separated}"
             raise click.UsageError(
                 f"--{option} is of a log of one's own tasks, with class_ids{without}"
                 if files

@@ -583,6 +583,8 @@ def _implausible(mean: float, error: float, design: Design, spread: Spread) -> s
             "Python spread=",
         )
     least = sqrt(p * (1 - p) / (design.ways * design.queries))
+    if mean <= 1:
+        return f"{mean:g} is read as per cent: is it a share of 1?"
     if deviation * (1 + 2 / sqrt(2 * design.tasks)) < least:
         return (
             f"{mean:g}: accuracies of {design.ways * design.queries} queries vary by "

@@ -111,6 +111,7 @@ def interval(
     superclasses: object = None,
     trained: bool | None = None,
     inductive: bool | None = None,
+    pool: int | None = None,
     level: float = 0.95,
 ) -> Report:
     """Compute what new images and new classes might change about means over random tasks.
@@ -119,7 +120,7 @@ def interval(
 
     Parameters
     ----------
-    log, class_sizes, groups, superclasses, trained, inductive
+    log, class_sizes, groups, superclasses, trained, inductive, pool
         As of :func:`fslbench_data.open_log`.
     level
         Such as 0.95.
@@ -136,6 +137,7 @@ def interval(
         superclasses=superclasses,
         trained=trained,
         inductive=inductive,
+        pool=pool,
     )
     return score(own, level=level)
 

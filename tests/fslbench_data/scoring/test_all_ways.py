@@ -455,6 +455,8 @@ def test_many_kinds_of_logs(log, pool):
 def test_every_command_takes_it(tmp_path):
     path = write_columns(tmp_path / "log.jsonl", _columns(LOG))
     (first, *_), _ = _rows(path, pool=20)
+    (one, *_) = fb.interval(path, pool=20).scores
+    assert one.intervals["images"].halfwidth == pytest.approx(first["images_halfwidth"])
     assert printed("interval", path, "--pool", 20) == printed("score", path, "--pool", 20)
     printed("report", path, "-o", tmp_path / "page", "--pool", 20)
     assert "new test images and new draws" in (tmp_path / "page/index.html").read_text()

@@ -186,6 +186,9 @@ def test_a_log_stands_alone(folder, root, tmp_path):
     result = invoke("score", results, "--class-sizes", results)
     assert result.exit_code == 2
     assert "--class-sizes is of a log of one's own tasks" in result.output
+    (tmp_path / "semicolons.csv").write_text("method;task;class_ids\n")
+    result = invoke("score", tmp_path / "semicolons.csv", "--class-sizes", "digits")
+    assert "separate the columns by commas" in result.output
     refused = invoke("merge", log, "-o", tmp_path / "all.parquet").stderr
     assert "a log is no submission: score, compare, table" in " ".join(refused.split())
 

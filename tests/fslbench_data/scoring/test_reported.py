@@ -82,6 +82,8 @@ def test_standard_errors_and_deviations():
     assert not ci.warning
     (few,) = fb.reported("91.72 ± 0.02", **MINI).results
     assert "is it a standard error" in few.warning
+    (share,) = fb.reported("0.9172 ± 0.55%", **MINI).results
+    assert "0.9172 is read as per cent: is it a share" in share.warning
     (few,) = fb.reported("91.72 ± 0.04", **MINI, spread="sd").results
     assert "is it a confidence interval" in few.warning
 
