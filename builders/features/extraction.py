@@ -44,8 +44,8 @@ class Network(BlockNetwork):
     @classmethod
     def of(cls, name: str, settings: Settings) -> Network:
         """Name the backbone that settings are for."""
-        how = settings
-        return cls(name, how.weights, how.device, how.dtype, skip_corrupt=how.skip_corrupt)
+        loaded_with = settings.weights, settings.device, settings.dtype
+        return cls(name, *loaded_with, skip_corrupt=settings.skip_corrupt)
 
     def load(self) -> Backbone:
         """Load the backbone."""

@@ -498,16 +498,19 @@ def _two_of_log(names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
     """
     parts = [name.partition("::") for name in names]
     logs = [*dict.fromkeys(file for file, _, _ in parts if is_log(file))]
+    of_logs: dict[str, set[str]] = {}
+    for file in logs if len(logs) > 1 else ():
+        table = table_of(file, ("method",), file)
+        if "method" in table.column_names:  # else reading the log says so
+            of_logs[file] = {*as_texts(table.column("method")).to_pylist()}
     if len(logs) == len(parts) == 2 and not any(map(is_all_ways, logs)):
-        tables = [log_table(file)[1] for file in logs]
-        one, other = (
-            {method} if method else {*as_texts(table.column("method")).to_pylist()}
-            for (_, _, method), table in zip(parts, tables, strict=True)
-        )
-        if one == other and len(one) == 1:
+        one, other = ({method} if method else of_logs.get(file) for file, _, method in parts)
+        if one and one == other and len(one) == 1:
             (name,) = one
-            both = zip(tables, _of_files(name, names), strict=True)
-            return open_log([_of_method(table, name, new) for table, new in both], **pool)
+            both = zip(logs, _of_files(name, names), strict=True)
+            return open_log(
+                [_of_method(log_table(file)[1], name, new) for file, new in both], **pool
+            )
     own = open_log(logs, **pool)
     there = own.answers.methods
     named = [method or file for file, _, method in parts if method or file not in logs]
@@ -515,10 +518,8 @@ def _two_of_log(names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
     for file, _, method in parts:
         held = [method or file]
         if not method and file in logs:
-            held = [name for name in there if name not in named]
-            if len(logs) > 1:
-                own_names = {*table_of(file, ("method",), file).column("method").to_pylist()}
-                held = [name for name in held if name in own_names]
+            own_names = of_logs.get(file, there)
+            held = [name for name in there if name in own_names and name not in named]
         methods += held
     if len(methods) != 2:
         raise SubmissionError(

@@ -110,16 +110,8 @@ class TaskLog(Struct, frozen=True, eq=False):
         images, image_ids, shots = _images(table, ways, where)
         roles = "query_ids" in table.column_names
         n_query = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
-        told = _shots(table, where)
+        told = _shots(table, shots, ways, where)
         _check_room(table, image_ids, n_query if roles else None, told, where)
-        most = shots.max(axis=1)
-        alike = (told > 0) & (shots.sum(axis=1) == ways * most) & roles
-        if (bad := np.flatnonzero(alike & (told != most))).size:
-            raise SchemaError(
-                f"shots is {told[bad[0]]} and a task has {most[bad[0]]} support_ids of each class",
-                where=f"{where}, {rows(bad)}",
-                expected=WHOLE_TASK,
-            )
         right = _right(table, n_query, where) if RIGHT in table.column_names else None
         y, counted = _values(table, right, n_query, where)
         every = np.arange(table.num_rows)
@@ -358,16 +350,29 @@ def _of_classes(lists: Lists, name: str, ways: Ints, where: str) -> Ints:
     return np.repeat(number // ways, ways)
 
 
-def _shots(table: pa.Table, where: str) -> Ints:
-    """Return what the column `shots` says of each row, 0 where it is no whole number."""
-    if "shots" in table.column_names:
-        column = table.column("shots")
-        try:
-            column = pc.fill_null(column, pa.scalar(0).cast(column.type))
-            return columns.integers(column, "task_id", where)
-        except (FSLBenchError, pa.ArrowException):
-            pass
-    return np.zeros(table.num_rows, np.int64)
+def _shots(table: pa.Table, logged: Ints, ways: Ints, where: str) -> Ints:
+    """Return what the column `shots` says of each row (R,), 0 where it is no whole number.
+
+    Refuses others than the `logged` support_ids (R, K), where all classes have as many.
+    """
+    none = np.zeros(table.num_rows, np.int64)
+    if "shots" not in table.column_names:
+        return none
+    column = table.column("shots")
+    try:
+        column = pc.fill_null(column, pa.scalar(0).cast(column.type))
+        told = columns.integers(column, "task_id", where)
+    except (FSLBenchError, pa.ArrowException):
+        return none
+    most = logged.max(axis=1)
+    alike = (told > 0) & (most > 0) & (logged.sum(axis=1) == ways * most)
+    if (bad := np.flatnonzero(alike & (told != most))).size:
+        raise SchemaError(
+            f"shots is {told[bad[0]]} and a task has {most[bad[0]]} support_ids of each class",
+            where=f"{where}, {rows(bad)}",
+            expected=WHOLE_TASK,
+        )
+    return told
 
 
 def _check_room(

@@ -197,8 +197,7 @@ def is_accuracies(path: Path) -> bool:
         return False
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
         first, second = (stream.readline(_LINE).strip() for _ in range(2))
-    names = [name.strip('"') for name in first.split(",")]
-    if [name for name in names if not columns.INDEX.fullmatch(name)] == ["accuracy"]:
+    if [name for name in columns_of(path) if not columns.INDEX.fullmatch(name)] == ["accuracy"]:
         return True
     return first != "result" and "," not in first and bool(_NUMBER.fullmatch(second))
 
