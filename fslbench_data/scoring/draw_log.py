@@ -333,12 +333,11 @@ def draws_of(
 
 
 def _in_order(read: DrawLog, image_ids: Ints) -> tuple[Ints, Ints]:
-    """Return classes and images of draws by their names: a log may list them in any order."""
+    """Return classes, and the images of each, by their names: a log may list them in any order."""
     rank = np.empty(len(read.images) + 1, np.int64)
     rank[np.argsort(np.array(read.images))] = np.arange(len(read.images))
     rank[ABSENT] = len(read.images)  # the last place, of none
     classes = np.argsort(np.array(read.classes))
     ids = image_ids[:, classes]
     ids = np.take_along_axis(ids, np.argsort(rank[ids], axis=2), axis=2)
-    order = np.lexsort(rank[ids].reshape(len(ids), -1).T[::-1])
-    return np.tile(classes, (len(ids), 1)), ids[order]
+    return np.tile(classes, (len(ids), 1)), ids

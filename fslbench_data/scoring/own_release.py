@@ -211,14 +211,16 @@ def numbered(dataset: str, group: int) -> str:
 def digest_of(
     classes: Sequence[str], images: Sequence[str], class_ids: Ints, image_ids: Ints
 ) -> str:
-    """Return a fingerprint of tasks, by the names of their classes and images."""
-    digest = hashlib.sha256()
+    """Return a fingerprint of tasks in any order, by the names of their classes and images."""
+    digest, parts = hashlib.sha256(), []
     for names, ids in ((classes, class_ids), (images, image_ids)):
         used = sorted(np.unique(ids[ids >= 0]).tolist(), key=names.__getitem__)
         position = np.full(len(names) + 1, ABSENT, "<i8")  # the last is of places without any
         position[used] = np.arange(len(used))
         digest.update("\0".join([names[i] for i in used]).encode())
-        digest.update(position[ids].tobytes())
+        parts.append(position[ids].reshape(len(ids), -1))
+    tasks = np.hstack(parts)
+    digest.update(np.sort(tasks.view(f"V{8 * tasks.shape[1]}"), axis=0).tobytes())
     return digest.hexdigest()
 
 

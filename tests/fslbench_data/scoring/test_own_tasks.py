@@ -99,7 +99,9 @@ def test_names_and_order_of_rows_change_nothing():
         row["class_ids"] = [f"class {c}" for c in row["class_ids"]]
         row["image_ids"] = [f"{n}.png" for own in row["image_ids"] for n in own]
     renamed = [rows[i] for i in np.random.default_rng(1).permutation(len(rows))]
-    shown = fb.interval(renamed, class_sizes={f"class {c}": 60 for c in range(15)})
+    renamed_sizes = {f"class {c}": 60 for c in range(15)}
+    shown = fb.interval(renamed, class_sizes=renamed_sizes)
+    assert str(fb.interval(rows, class_sizes=renamed_sizes).signature) == str(shown.signature)
     before, after = estimates(fb.interval(LOG)), estimates(shown)
     assert len(after) == len(before)
     for pair, kinds in after.items():
