@@ -114,7 +114,8 @@ def _show_warning(
 @click.group(
     cls=ErrorGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with: fslbench score my_results.parquet",
+    epilog="\b\nStart with: fslbench score my_results.parquet\n"
+    'Completion: eval "$(_FSLBENCH_COMPLETE=bash_source fslbench)"; or zsh_source',
 )
 @click.version_option(__version__, package_name="fslbench", prog_name="fslbench")
 def main() -> None:
@@ -124,23 +125,6 @@ def main() -> None:
     compared pairwise, task by task.  Results go to standard output, messages to standard error.
     The exit code is 2 where something is wrong with the input.
     """
-
-
-@main.command(short_help="Print a shell's completion script.")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_context
-def completion(ctx: click.Context, shell: str) -> None:
-    """Print the completion script of a shell.
-
-    \b
-    bash: eval "$(fslbench completion bash)" in ~/.bashrc; zsh alike in ~/.zshrc
-    fish: fslbench completion fish > ~/.config/fish/completions/fslbench.fish
-    """  # noqa: D301
-    from click.shell_completion import get_completion_class
-
-    shell_class = get_completion_class(shell)
-    assert shell_class is not None  # noqa: S101
-    click.echo(shell_class(ctx.find_root().command, {}, "fslbench", "_FSLBENCH_COMPLETE").source())
 
 
 for module in ("evaluate", "figures", "files", "info", "leaderboard", "plan", "score", "sql"):
