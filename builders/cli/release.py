@@ -79,17 +79,15 @@ def release(
     """
     from builders.features.precomputed import read_precomputed
     from builders.release.build import build_release
-    from builders.release.features import uses_networks
+    from builders.release.features import uses_captioners, uses_networks
     from builders.release.preflight import unpublishable
-    from builders.release.spec_file import find_spec, read_spec
+    from builders.release.spec_file import read_spec
     from builders.release.writer import is_finished
     from fslbench_data.render.console import steps
 
-    specification = read_spec(find_spec(spec))
-    elsewhere = extraction["engine_name"] != "local" or extraction["address"] is not None
-    settings = None
-    if uses_networks(specification) or elsewhere:
-        settings = settings_from(**extraction)
+    specification = read_spec(spec)
+    network = uses_networks(specification) or uses_captioners(specification)
+    settings = settings_from(network=network, **extraction)
     before = is_finished(folder)
     if kept := unpublishable(specification):
         click.echo(
@@ -140,13 +138,13 @@ def verify(ctx: click.Context, folder: Path, raw: Path | None, spec: Path | None
     not distinct and ids beyond their class.  With --raw it also looks for images that are not the
     released ones.  Ends with exit code 1 if anything is wrong.
     """
-    from builders.release.spec_file import find_spec, read_spec
+    from builders.release.spec_file import read_spec
     from builders.release.verify import verify as check
     from fslbench_data.render.console import steps
 
     if spec is not None and raw is None:
         raise click.UsageError("--spec goes with --raw")
-    specification = read_spec(find_spec(spec)) if spec is not None else None
+    specification = read_spec(spec) if spec is not None else None
     with steps(f"verifying {folder}") as progress:
         done = check(folder, progress, raw=raw, spec=specification)
     manifest = done.manifest
