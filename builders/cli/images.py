@@ -11,10 +11,9 @@ import click
 
 from builders.cli.options import (
     check_table_file,
-    engine_from,
     extraction_options,
     made_option,
-    named_source,
+    named_dataset,
     settings_from,
     source_options,
     spec_option,
@@ -52,16 +51,15 @@ def source(
     import pyarrow.parquet as pq
 
     from builders.sources.export import check_folder, write_pictures
-    from builders.sources.source import read_source
     from fslbench_data.files import whole_file
     from fslbench_data.render.console import steps
 
     check_table_file(path)
-    kind, _, extra = named_source(name, spec)
+    dataset, _ = named_dataset(name, spec)
     if pictures is not None:
         check_folder(pictures, folder)
     with steps(f"reading {name}") as progress:
-        images = read_source(kind, folder, allow_missing=allow_missing, progress=progress, **extra)
+        images = dataset.read(folder, allow_missing=allow_missing, progress=progress)
     sizes = images.class_sizes
     superclasses = set(images.superclasses or ())
     groups = len(set(images.images.column("group").to_pylist()) - {None})
@@ -157,18 +155,15 @@ def features(
     """
     from builders.features import check_backbone, is_network, precomputed
     from builders.sources.checking import keeping_damaged
-    from builders.sources.source import read_source
     from fslbench_data.evaluation.progress import progress_bar
     from fslbench_data.render.console import steps
 
     check_backbone(backbone)
-    kind, own, extra = named_source(name, spec, raw)
-    engine_from(**extraction)
-    settings = None
-    if is_network(backbone):
-        settings = settings_from(**extraction, skip_corrupt=skip_corrupt)
+    dataset, own = named_dataset(name, spec, raw)
+    network = is_network(backbone)
+    settings = settings_from(network=network, skip_corrupt=skip_corrupt, **extraction)
     with keeping_damaged() if skip_corrupt else nullcontext(), steps(f"reading {name}") as progress:
-        images = read_source(kind, own, allow_missing=allow_missing, progress=progress, **extra)
+        images = dataset.read(own, allow_missing=allow_missing, progress=progress)
     before = (folder / precomputed.FILE).is_file()
     with progress_bar(len(images.images), show=True, unit="images") as advance:
         made = precomputed.write_precomputed(images, backbone, folder, settings, advance)
@@ -218,8 +213,7 @@ def attributes(
     """
     from benchmark_spec.errors import SpecError
     from builders.attributes import Recipe, attribute_statistics, check_recipe, make_attributes
-    from builders.features import WORK, Settings
-    from builders.sources.source import read_source
+    from builders.features import WORK
     from fslbench_data.files.parquet import write_table
     from fslbench_data.render.console import steps
 
@@ -227,15 +221,15 @@ def attributes(
     if extraction["dtype"] != "fp32":
         raise SpecError("captions are computed in fp32", fix="leave --dtype out")
     recipe = Recipe.parse(text)
-    kind, own, extra = named_source(name, spec, raw)
-    engine_from(**extraction)
-    weights = extraction["weights"]
-    check_recipe(recipe, kind, weights, options=extra.get("options", ()))
-    settings = settings_from(**extraction) if recipe.captioner else Settings(weights=weights)
+    dataset, own = named_dataset(name, spec, raw)
+    settings = settings_from(network=bool(recipe.captioner), **extraction)
+    check_recipe(recipe, dataset.source, settings.weights, options=dataset.options)
     with steps(f"attributes of {name}") as progress, TemporaryDirectory() as passing:
-        images = read_source(kind, own, allow_missing=allow_missing, progress=progress, **extra)
+        images = dataset.read(own, allow_missing=allow_missing, progress=progress)
         work = Path(passing) if path is None else path.parent / f"{WORK}.{path.stem}"
-        table, provenance = make_attributes(images, recipe, kind, work, settings, progress)
+        table, provenance = make_attributes(
+            images, recipe, dataset.source, work, settings, progress
+        )
         if path is not None:
             write_table(table, path)
     click.echo(f"{name}: {attribute_statistics(table, images.class_sizes)}")

@@ -13,7 +13,9 @@ from fslbench_data.cli.options import FILE, check_free
 if TYPE_CHECKING:
     from builders.execution.engine import Engine
     from builders.features import Settings
+    from builders.features.backbone import DType
     from builders.features.processor import Device
+    from builders.release.spec import DatasetSpec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -122,7 +124,7 @@ def check_table_file(path: Path | None) -> None:
         raise OutputError(f"{path} does not end in .parquet", fix="name a .parquet file")
 
 
-def engine_from(*, engine_name: str, address: str | None, **_: Any) -> Engine:
+def engine_from(*, engine_name: str, address: str | None) -> Engine:
     """Return the engine of the options."""
     from builders.execution.engine import LocalEngine
 
@@ -136,30 +138,34 @@ def engine_from(*, engine_name: str, address: str | None, **_: Any) -> Engine:
 
 
 def settings_from(
-    *, device: Device | None, dtype: str, engine_name: str, address: str | None, **fields: Any
+    *,
+    network: bool,
+    device: Device | None,
+    dtype: str,
+    engine_name: str,
+    address: str | None,
+    **fields: Any,
 ) -> Settings:
-    """Return the settings of an extraction; `fields` has the options that are fields of them."""
+    """Return the settings of an extraction; `fields` has the options that are fields of them.
+
+    Only a `network` computes on a GPU where there is one, and PyTorch is asked whether there is.
+    """
     from builders.features import Settings
     from builders.features.processor import default_device
 
-    return Settings(
-        device=device or default_device(),
-        dtype="bfloat16" if dtype == "bf16" else "float32",
-        engine=engine_from(engine_name=engine_name, address=address),
-        **fields,
-    )
+    engine = engine_from(engine_name=engine_name, address=address)
+    place = device or (default_device() if network else "cpu")
+    precision: DType = "bfloat16" if dtype == "bf16" else "float32"
+    return Settings(device=place, dtype=precision, engine=engine, **fields)
 
 
-def named_source(
+def named_dataset(
     name: str, spec: Path | None, raw: Path | None = None
-) -> tuple[str, Path | None, dict[str, Any]]:
-    """Return the source, its folder below `raw`, and its options, from a specification.
-
-    Without a specification, a source has its own name.
-    """
+) -> tuple[DatasetSpec, Path | None]:
+    """Return a data set of a specification, else the source of that name; and its raw folder."""
     from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
-    from builders.release.spec import CATALOGUE
-    from builders.release.spec_file import find_spec, read_spec
+    from builders.release.spec import CATALOGUE, DatasetSpec
+    from builders.release.spec_file import read_spec
     from builders.sources import GENERAL, SOURCES
 
     if spec is None:
@@ -167,21 +173,19 @@ def named_source(
             fix = f"{name} takes options: name the release's specification with --spec"
             valid = [s for s in SOURCES if s not in GENERAL]
             raise UnknownNameError("source", name, valid, fix=fix if name in GENERAL else "")
-        source, below, extra = name, name, dict[str, Any]()
+        dataset = DatasetSpec(name, source=name, folder=name)
     else:
-        datasets = {entry.name: entry for entry in read_spec(find_spec(spec)).datasets}
+        datasets = {entry.name: entry for entry in read_spec(spec).datasets}
         if name not in datasets:
             raise UnknownNameError("data set", name, datasets, where=str(spec))
-        entry = datasets[name]
-        source, below = entry.source, entry.folder
-        if source == CATALOGUE:
+        dataset = datasets[name]
+        if dataset.source == CATALOGUE:
             what = f"{name} has no images, only the counts of the catalogue"
             raise SpecError(what, where=str(spec))
-        extra = {"name": name, "options": entry.options}
-    if raw is not None and not (raw / below).is_dir():
+    if raw is not None and not (raw / dataset.folder).is_dir():
         raise SourceError(
-            f"{raw} holds no folder {below}",
+            f"{raw} holds no folder {dataset.folder}",
             expected="RAW with one raw folder for each data set, as `fetch -o RAW/NAME` fills it",
-            fix=f"name the folder that {below} lies in",
+            fix=f"name the folder that {dataset.folder} lies in",
         )
-    return source, None if raw is None else raw / below, extra
+    return dataset, None if raw is None else raw / dataset.folder

@@ -14,7 +14,7 @@ from builders.cli.options import (
     engine_from,
     engine_options,
     made_option,
-    named_source,
+    named_dataset,
     source_options,
 )
 from fslbench_data.cli.options import FILE, check_submission, output_to, release_option
@@ -132,8 +132,7 @@ def answer(
     --task-set names others: those have thousands of tasks.
     """
     from benchmark_spec.extras import require
-    from builders.release.spec_file import find_spec, read_spec
-    from builders.sources.source import read_source
+    from builders.release.spec_file import read_spec
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
@@ -147,7 +146,7 @@ def answer(
     trained, tasks = load_trained(folder, own), load_release(release)
     trained.method.to(device)
     held, with_tasks = tasks.datasets_with("pictures"), {info.dataset for info in tasks.task_sets}
-    names = [entry.name for entry in read_spec(find_spec(spec)).datasets] if spec else held
+    names = [entry.name for entry in read_spec(spec).datasets] if spec else held
     datasets = datasets or tuple(dataset for dataset in names if dataset in with_tasks)
     if not datasets:
         raise click.UsageError(f"{tasks} holds no pictures: name its data sets with --dataset")
@@ -156,10 +155,8 @@ def answer(
         for dataset in datasets:
             images = None
             if dataset not in held or spec or raw:
-                kind, below, extra = named_source(dataset, spec, raw)
-                images = read_source(
-                    kind, below, allow_missing=allow_missing, progress=progress, **extra
-                )
+                named, below = named_dataset(dataset, spec, raw)
+                images = named.read(below, allow_missing=allow_missing, progress=progress)
             levels[dataset] = levels_for(tasks, dataset, data, images)
     submission = answer_tasks(
         trained, tasks, levels.__getitem__, name=name, datasets=datasets, task_sets=task_sets,

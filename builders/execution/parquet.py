@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from benchmark_spec.digest import content_digest, fingerprint
-from benchmark_spec.manifest import Kind, Table
+from benchmark_spec.manifest import Kind, Table, table_path
 from builders.execution.steps import make_folder
 from fslbench_data.files import sha256_of
 from fslbench_data.files.parquet import of_few_values, write_parquet, write_table
@@ -28,34 +28,38 @@ _ROWS = 8192
 
 def written(
     folder: Path,
-    relative: str,
     kind: Kind,
     dataset: str,
     name: str,
-    table: pa.Table,
+    tables: Iterable[pa.Table],
     provenance: Mapping[str, Any],
-    write: Callable[[Path], None] | None,
-) -> Table:
-    """Let `write` write a table, unless readers draw it again; gives its entry of the manifest."""
-    path, size, sha256 = folder / relative, 0, ""
-    if write is not None:
-        make_folder(path.parent)
-        write(path)
-        size, sha256 = path.stat().st_size, sha256_of(path)
-    digest = content_digest(table)
-    return Table(
-        path=relative,
-        kind=kind,
-        dataset=dataset,
-        name=name,
-        rows=table.num_rows,
-        bytes=size,
-        sha256=sha256,
-        digest=digest,
-        fingerprint=fingerprint(dataset, name, digest) if kind == "tasks" else "",
-        provenance=dict(provenance),
-        drawn=write is None,
-    )
+    write: Callable[[pa.Table, Path], None] | None,
+    shards: int = 1,
+) -> Iterator[Table]:
+    """Write the shards of a table of this kind, data set and name; gives the manifest's entries.
+
+    Without `write` readers draw it again, and there is no file.
+    """
+    for shard, table in enumerate(tables):
+        path = table_path(kind, dataset, name, shard, shards)
+        file, size, sha256, digest = folder / path, 0, "", content_digest(table)
+        if write is not None:
+            make_folder(file.parent)
+            write(table, file)
+            size, sha256 = file.stat().st_size, sha256_of(file)
+        yield Table(
+            path=path,
+            kind=kind,
+            dataset=dataset,
+            name=name,
+            rows=table.num_rows,
+            bytes=size,
+            sha256=sha256,
+            digest=digest,
+            fingerprint=fingerprint(dataset, name, digest) if kind == "tasks" else "",
+            provenance=dict(provenance),
+            drawn=write is None,
+        )
 
 
 def write_results(submission: Submission, path: Path) -> None:

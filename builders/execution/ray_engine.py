@@ -163,20 +163,14 @@ def _get(ray: Any, ref: Any, block: Any) -> Any:
 def _slots(ray: Any, job: Job[Any, Any]) -> int:
     """Return how many processes of the job the cluster can run at a time."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    on_cpu = job.device == "cpu"
-    of_each = [
-        min(
-            int(has.get("CPU", 0)) // job.threads,
-            2**31 if on_cpu else int(has.get("GPU", 0)),
-        )
-        for has in machines
-    ]
-    if not sum(of_each):
+    needed = {"CPU": job.threads} if job.device == "cpu" else {"CPU": job.threads, "GPU": 1}
+    slots = sum(min(int(has.get(k, 0)) // n for k, n in needed.items()) for has in machines)
+    if not slots:
         most = {k: max((has.get(k, 0) for has in machines), default=0) for k in ("CPU", "GPU")}
-        gpus = "" if on_cpu else " and 1 GPU"
+        gpus = " and 1 GPU" if "GPU" in needed else ""
         raise EngineError(
             f"no machine of the Ray cluster has {job.threads} processors{gpus} for a process",
             expected=f"at most {most['CPU']:g} processors and {most['GPU']:g} GPUs",
             fix="ask for fewer threads, or add such a machine",
         )
-    return sum(of_each)
+    return slots

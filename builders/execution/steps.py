@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 from weakref import WeakSet
 
 from msgspec import Struct, to_builtins
@@ -26,11 +26,15 @@ from fslbench_data.files import (
 )
 
 
-class Made(NamedTuple):
-    """What a step has made: the SHA-256 of its files by path, and a result that is JSON."""
+class Made(Struct):
+    """What a step has made: the SHA-256 of its files by path, and a result that is JSON.
 
-    files: Mapping[str, str]
+    The journal adds a digest of them and of what the step is made of.
+    """
+
+    files: dict[str, str]
     result: Any = None
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,18 +46,10 @@ class Step:
     make: Callable[[], Made] = field(repr=False)
 
 
-class _Entry(Struct):
-    """A step that is made; the digest is of what it is made of, its files and its result."""
-
-    digest: str
-    files: dict[str, str]
-    result: Any
-
-
 class _Content(Struct):
     of: dict[str, Any]
     notes: dict[str, str]
-    made: dict[str, _Entry]
+    made: dict[str, Made]
 
 
 class Journal:
@@ -68,7 +64,7 @@ class Journal:
         self.folder, self._path, self._work = folder, folder / file, work
         self.of: dict[str, Any] | None = None
         self.notes: dict[str, str] = {}
-        self._made: dict[str, _Entry] = {}
+        self._made: dict[str, Made] = {}
         make_folder(folder)
         self._locked_by = folder / lock
         self._lock = lock_folder(folder, lock, work)
@@ -109,12 +105,12 @@ class Journal:
 
     def kept(self, step: Step) -> Made | None:
         """Return the result of a previous run of the step, if its files are whole."""
-        entry = self._made.get(step.name)
-        if entry is None or entry.digest != digest_of([step.made_of, entry.files, entry.result]):
+        made = self._made.get(step.name)
+        if made is None or made.digest != digest_of([step.made_of, made.files, made.result]):
             return None
-        paths = {self.folder / path: sha256 for path, sha256 in entry.files.items()}
+        paths = {self.folder / path: sha256 for path, sha256 in made.files.items()}
         whole = all(is_kept(path) and sha256_of(path) == sha for path, sha in paths.items())
-        return Made(entry.files, entry.result) if whole else None
+        return made if whole else None
 
     def result(self, step: Step) -> Any:
         """Return the result of a step that is made."""
@@ -122,11 +118,10 @@ class Journal:
 
     def make(self, step: Step) -> Any:
         """Make a step and keep it; gives its result."""
-        files, result = step.make()
-        digest = digest_of([step.made_of, files, result])
-        self._made[step.name] = _Entry(digest, dict(files), result)
+        made = self._made[step.name] = step.make()
+        made.digest = digest_of([step.made_of, made.files, made.result])
         self.save()
-        return result
+        return made.result
 
     def save(self) -> None:
         """Write the journal."""

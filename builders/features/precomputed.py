@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +22,7 @@ from builders.execution.steps import check_folder
 from builders.features import WORK, Settings, features_of, is_network
 from builders.features.block_job import loaded, surveyed
 from builders.features.extraction import Network
-from builders.features.shards import Pieces, cut
+from builders.features.shards import cut
 from builders.sources.image_set import ImageSet, silent
 from builders.sources.packaged import canaries
 from builders.sources.source import source_of
@@ -107,7 +106,11 @@ def write_precomputed(
             report = progress if dataset is images else silent
             context = features_of(backbone, dataset, folder, settings, report)
             pieces, provenance = unfinished.enter_context(context)
-            tables = [*_write(dataset, pieces, provenance, folder), *tables]
+            name, count, of_name = dataset.name, len(dataset.images), str(provenance["backbone"])
+            shards, cuts = number_of_shards(count), cut(pieces, count, f"{of_name} of {name}")
+            write = partial(write_shard, shards=shards)
+            how = provenance, write, shards
+            tables = [*written(folder, "features", name, of_name, cuts, *how), *tables]
         content = {
             "made_with": f"fslbench {__version__}",
             "tables": [table.as_json() for table in tables],
@@ -141,18 +144,6 @@ class _Tables(Struct):
         for t in self.tables:
             if t.path != table_path("features", t.dataset, t.name, *shard_of(t.path)):
                 raise ValueError(f"{t.path} is not where such a table belongs")
-
-
-def _write(
-    images: ImageSet, pieces: Pieces, provenance: dict[str, Any], folder: Path
-) -> Iterator[Table]:
-    """Write the shards of a data set's features; gives each one's entry in a manifest."""
-    name, count, backbone = images.name, len(images.images), str(provenance["backbone"])
-    shards = number_of_shards(count)
-    for shard, table in enumerate(cut(pieces, count, f"{backbone} of {name}")):
-        path = table_path("features", name, backbone, shard, shards)
-        write = partial(write_shard, table, shards=shards)
-        yield written(folder, path, "features", name, backbone, table, provenance, write)
 
 
 def _finished(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import takewhile
 
+from analysis_sql.planning.query_size import MIN_TASKS
 from benchmark_spec.errors import SamplingError, UnknownNameError
 from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
 from builders.sampling import draw_task_set
@@ -68,6 +69,24 @@ class Draws:
         if self.suite == "balanced":
             return most_tasks(sizes, protocol)
         return count_until_exhausted(sizes, protocol, key)
+
+    @property
+    def estimates_variances(self) -> bool:
+        """Whether images give tasks enough of two queries to estimate variances from."""
+        return self.tasks(2, 0) >= MIN_TASKS
+
+    def check_variances(self, where: str) -> None:
+        """Refuse images that are too few to choose the number of queries of a data set on."""
+        if self.estimates_variances:
+            return
+        protocol = f"{self.way}w{self.shot}s"
+        raise SamplingError(
+            f"no number of queries can be chosen for {protocol}",
+            where=where,
+            expected=f"images of {self.dataset} for {MIN_TASKS} tasks of two queries a class",
+            fix="ask for fewer ways or shots, or write the number: "
+            f"{protocol}1q in place of {protocol}",
+        )
 
 
 BEYOND, AT_LEAST = 3, 30

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,13 @@ from builders.features.precomputed import PrecomputedFeatures
 from builders.release.features import FeatureBuild, uses_captioners, uses_networks, with_canaries
 from builders.release.pictures import FILES, picture_provenance, picture_tables
 from builders.release.preflight import check_spec, check_there
-from builders.release.queries import Chosen, choose_queries
+from builders.release.queries import choose_queries
 from builders.release.results import result_steps
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
-from builders.sources.source import raw_folder, read_source
+from builders.sources.source import raw_folder
 from fslbench_data.tasks.draw import groups_of
 from fslbench_data.tasks.redraw import EVIDENCE
 
@@ -85,16 +86,17 @@ def build_release(
     check_there(spec, raw, settings, features, allow_missing=allow_missing)
     spec = with_canaries(spec)
     writer = ReleaseWriter(folder, spec.name, spec.version, spec.description, recipe=recipe)
-    shared = FeatureBuild(writer, settings, progress, features)
-    builds = [DatasetBuild(dataset, raw, allow_missing, shared) for dataset in spec.datasets]
-    images = {build.spec.name: build.images for build in builds}
-    datasets = {dataset.name: dataset for dataset in spec.datasets}
-    for build in builds:
-        writer.run(build.steps(lambda one: choose_queries(one, shared, images, datasets)))
-    writer.run(result_steps(spec, shared, images))
-    for build in builds:
-        build.check_unchanged()
-    return writer.finish()
+    with closing(writer.journal):
+        shared = FeatureBuild(writer, settings, progress, features)
+        builds = [DatasetBuild(dataset, raw, allow_missing, shared) for dataset in spec.datasets]
+        shared.images |= {build.spec.name: build.images for build in builds}
+        datasets = {dataset.name: dataset for dataset in spec.datasets}
+        for build in builds:
+            writer.run(build.steps(datasets))
+        writer.run(result_steps(spec, shared))
+        for build in builds:
+            build.check_unchanged()
+        return writer.finish()
 
 
 class DatasetBuild:
@@ -109,8 +111,8 @@ class DatasetBuild:
         self._files = raw_folder(self._raw, spec.options)
         self._read: ImageSet | None = None
 
-    def steps(self, choose: Callable[[DatasetSpec], Chosen]) -> Iterator[Step]:
-        """Give the steps that make its tables; `choose` chooses numbers of queries left open."""
+    def steps(self, datasets: Mapping[str, DatasetSpec]) -> Iterator[Step]:
+        """Give the steps that make its tables; numbers of queries may be chosen on others."""
         spec, name = self.spec, self.spec.name
         made_of = [spec.source, spec.folder, dict(spec.options), self._allow_missing]
         yield Step(f"classes/{name}", made_of, self._add_dataset)
@@ -123,8 +125,8 @@ class DatasetBuild:
         if spec.pictures is not None:
             made_of = [spec.pictures, spec.options.get("licence", ""), *digests]
             yield Step(f"pictures/{name}", made_of, self._add_pictures)
-        yield from self._tasks(choose, digests)
-        yield from self._features.steps(name, spec.features, self.images)
+        yield from self._tasks(datasets, digests)
+        yield from self._features.steps(name, spec.features)
 
     def check_unchanged(self) -> None:
         """Refuse to go on if the images are not those which were read before, in any run."""
@@ -140,10 +142,9 @@ class DatasetBuild:
     def images(self) -> ImageSet:
         """Return the data set as its source reads it, once."""
         if self._read is None:
-            spec, name, release = self.spec, self.spec.name, self._writer.so_far()
-            how: dict[str, Any] = {"name": name, "options": spec.options}
-            how |= {"allow_missing": self._allow_missing, "progress": self._progress}
-            images = read_source(spec.source, self._raw, **how)
+            name, release = self.spec.name, self._writer.so_far()
+            how: dict[str, Any] = {"allow_missing": self._allow_missing, "progress": self._progress}
+            images = self.spec.read(self._raw, **how)
             if name in release.datasets_with("images"):
                 check_same(images, release.images(name), release.superclasses(name))
             self._writer.journal.notes[name] = images.state
@@ -166,9 +167,7 @@ class DatasetBuild:
         """Refuse published task sets of a data set that is not whole."""
         name, tables = self.spec.name, self._writer.so_far().manifest.tables
         (classes,) = (t for t in tables if (t.kind, t.dataset) == ("classes", name))
-        published = any(
-            task_set.startswith("published-") for task_set in self.spec.declared_task_sets
-        )
+        published = any(one.startswith("published-") for one in self.spec.declared_task_sets)
         if "left_out" in classes.provenance and published:
             raise SourceError(
                 f"{name}: the published task sets need the whole data set, "
@@ -204,9 +203,7 @@ class DatasetBuild:
         provenance = picture_provenance(images, longest)
         return self._writer.add_pictures(self.spec.name, tables, images.class_names, provenance)
 
-    def _tasks(
-        self, choose: Callable[[DatasetSpec], Chosen], digests: Sequence[str]
-    ) -> Iterator[Step]:
+    def _tasks(self, datasets: Mapping[str, DatasetSpec], digests: Sequence[str]) -> Iterator[Step]:
         name, release = self.spec.name, self._writer.so_far()
         sizes = release.classes(name).column("n_images").to_pylist()
         has_images = name in release.datasets_with("images")
@@ -222,12 +219,12 @@ class DatasetBuild:
                 how |= {"test": spec.test, "paths": release.paths(name)}
             return partial(draw_task_set, name, task_set, sizes, **how)
 
-        least = self.spec.with_queries(dict.fromkeys(self.spec.left_open, 1))
+        least = self.spec.filled
         for task_set in least.every_task_set if self.spec.left_open else ():
             suite = suite_of(task_set.suite)
             if suite.uniform or suite.attributes:  # before features are extracted to choose Q by
                 drawing(least, task_set)()
-        chosen = choose(self.spec)
+        chosen = choose_queries(self.spec, self._features, datasets)
         queries = {pair: evidence.query for pair, evidence in chosen.items()}
         spec, closed = self.spec.with_queries(queries), self.spec.closed(queries)
         for task_set in spec.every_task_set:

@@ -9,11 +9,9 @@ from typing import Any, Literal
 from benchmark_spec.digest import content_digest_of
 from benchmark_spec.errors import ReleaseError, listing, many, quoted
 from benchmark_spec.manifest import Dataset, Manifest, Table, without_shard
-from benchmark_spec.protocol import TaskSetName
 from builders.sources.image_set import differing_images
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import read_table
-from fslbench_data.tasks import TaskSetInfo
 
 Level = Literal["patch", "minor", "major"]
 LEVELS: tuple[Level, ...] = ("patch", "minor", "major")
@@ -158,17 +156,13 @@ def _flat(provenance: Mapping[str, Any], within: str = "") -> dict[str, str]:
 
 def _other_shards(was: list[Table], now: list[Table], old: Release, new: Release) -> Change:
     """Return the change of a feature set that is cut into other shards."""
-    contents = [
-        [
-            content_digest_of(
-                read_table(release.files.path(t), t, lambda table: None) for t in shards
-            ),
-            shards[0].provenance.get("scale"),
-        ]
-        for shards, release in ((was, old), (now, new))
-    ]
+
+    def content(shards: list[Table], release: Release) -> tuple[str, Any]:
+        tables = (read_table(release.files.path(t), t, lambda table: None) for t in shards)
+        return content_digest_of(tables), shards[0].provenance.get("scale")
+
     shards = f"{len(was)} shards became {len(now)}"
-    if contents[0] == contents[1]:
+    if content(was, old) == content(now, new):
         return Change("patch", f"same content, {shards}", now[0].path)
     what = f"other content: {_rows(*was)} became {_rows(*now)}, {shards}"
     return Change("minor", what, now[0].path)
@@ -185,10 +179,7 @@ def _content(was: Table, now: Table, old: Release, new: Release) -> str:
         return f"{_rows(was)} became {_rows(now)}{which}"
     if was.kind != "tasks":
         return f"{_rows(was)} became {_rows(now)}"
-    a, b = (
-        r.task_table(TaskSetInfo(t.dataset, TaskSetName.parse(t.name), t.rows, t.fingerprint))
-        for r, t in ((old, was), (new, now))
-    )
+    a, b = (r.task_table(r.task_set_info(was.dataset, was.name)) for r in (old, new))
     pairs = zip(*(table.drop_columns("task_id").to_pylist() for table in (a, b)), strict=False)
     other = next((task for task, (one, two) in enumerate(pairs) if one != two), None)
     if other is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from builders.features.precomputed import (
     read_precomputed,
     write_precomputed,
 )
-from builders.features.shards import Pieces
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.writer import KEPT, ReleaseWriter
 from builders.sources.image_set import ImageSet, Progress
@@ -31,9 +29,6 @@ from builders.sources.packaged import canaries
 from fslbench_data.evaluation.progress import Progress as Counter
 from fslbench_data.evaluation.progress import counted
 from fslbench_data.release.features import Features
-
-ImagesOf = Callable[[], ImageSet]
-"""Reads a data set, when it is needed."""
 
 
 def networks(spec: ReleaseSpec) -> list[str]:
@@ -77,7 +72,8 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
 class FeatureBuild:
     """Finds or extracts the features of a release, and adds to it those that it holds.
 
-    Features that were `extracted` before are taken in place of extracting anew.
+    Features that were `extracted` before are taken in place of extracting anew; `images` read each
+    data set when it is needed.
     """
 
     def __init__(
@@ -88,33 +84,29 @@ class FeatureBuild:
         extracted: Sequence[PrecomputedFeatures] = (),
     ) -> None:
         self.writer, self.settings, self.progress = writer, settings, progress
+        self.images: dict[str, Callable[[], ImageSet]] = {}
         self._extracted = {
             (dataset, given.backbone): given for given in extracted for dataset in given.datasets
         }
 
-    def steps(self, dataset: str, names: tuple[str, ...], images: ImagesOf) -> Iterator[Step]:
+    def steps(self, dataset: str, names: tuple[str, ...]) -> Iterator[Step]:
         """Give the steps that add the feature sets of these names, projections last."""
         for name in sorted(names, key=lambda name: base_of(name)[1] is not None):
-            add = partial(self._add, dataset, name, images)
+            add = partial(self._add, dataset, name)
             yield Step(f"features/{dataset}/{name}", self.made_of(dataset, name), add)
-
-    def _add(self, dataset: str, name: str, images: ImagesOf) -> Made:
-        self.progress(f"{dataset}: features of {name}")
-        with self._pieces(dataset, name, images) as (pieces, provenance):
-            return self.writer.add_features(dataset, name, pieces, provenance)
 
     def check_given(self, dataset: str, names: Iterable[str]) -> None:
         """Refuse given features of other images, as soon as the images are read."""
         for name in names:
             self._before(dataset, base_of(name)[0])
 
-    def of(self, dataset: str, name: str, images: ImagesOf) -> tuple[Features, dict[str, Any]]:
+    def of(self, dataset: str, name: str) -> tuple[Features, dict[str, Any]]:
         """Return the release's features (N, D), or a backbone's own, and how they were made."""
         release, key = self.writer.so_far(), ("features", dataset, name)
         for table in release.manifest.tables:
             if (table.kind, table.dataset, table.name) == key:
                 return release.features(dataset, name), dict(table.provenance)
-        precomputed = self._before(dataset, name) or self._kept(dataset, name, images)
+        precomputed = self._before(dataset, name) or self._kept(dataset, name)
         return precomputed.features(dataset), _named(name, precomputed.provenance(dataset))
 
     def made_of(self, dataset: str, name: str) -> list[str]:
@@ -130,24 +122,20 @@ class FeatureBuild:
         """Return a folder for work on these inputs, which is there until the release is whole."""
         return self.writer.folder / KEPT / f"{slug(what)[-60:]}-{digest_of(made_of)[:16]}"
 
-    @contextmanager
-    def _pieces(
-        self, dataset: str, name: str, images: ImagesOf
-    ) -> Iterator[tuple[Pieces, dict[str, Any]]]:
-        base, dimensions = base_of(name)
+    def _add(self, dataset: str, name: str) -> Made:
+        self.progress(f"{dataset}: features of {name}")
+        (base, dimensions), add = base_of(name), partial(self.writer.add_features, dataset, name)
         kept = (self._kept_in(dataset, name) / FILE).exists()
         if dimensions is not None or kept or self._before(dataset, name):
-            features, provenance = self.of(dataset, base, images)
+            features, provenance = self.of(dataset, base)
             if dimensions is None:
-                yield [features], provenance
-            else:
-                values, _, of_values = pca_int8(features, dimensions)
-                yield [values], {**provenance, **of_values}
-            return
-        counter = self._counter(f"{dataset}: features of {name}", images())
+                return add([features], provenance)
+            values, _, of_values = pca_int8(features, dimensions)
+            return add([values], provenance | of_values)
         folder = self.work(f"{dataset}-{name}", self.made_of(dataset, name))
-        with features_of(name, images(), folder, self.settings, counter) as (pieces, provenance):
-            yield pieces, _named(name, provenance)
+        images, far = self._counted(dataset, name)
+        with features_of(name, images, folder, self.settings, far) as (pieces, provenance):
+            return add(pieces, _named(name, provenance))
 
     def _before(self, dataset: str, backbone: str) -> PrecomputedFeatures | None:
         """Return precomputed features of a backbone, if any; refuse those of other images."""
@@ -163,18 +151,20 @@ class FeatureBuild:
             )
         return precomputed
 
-    def _kept(self, dataset: str, backbone: str, images: ImagesOf) -> PrecomputedFeatures:
+    def _kept(self, dataset: str, backbone: str) -> PrecomputedFeatures:
         """Return features in the work folder, extracted unless a previous run has done so."""
         folder = self._kept_in(dataset, backbone)
         if (folder / FILE).exists():
             return read_precomputed(folder)
-        what = f"{dataset}: features of {backbone}"
-        self.progress(what)
-        counter = self._counter(what, images())
-        return write_precomputed(images(), backbone, folder, self.settings, counter)
+        self.progress(f"{dataset}: features of {backbone}")
+        images, far = self._counted(dataset, backbone)
+        return write_precomputed(images, backbone, folder, self.settings, far)
 
-    def _counter(self, what: str, images: ImageSet) -> Counter:
-        return counted(len(images.images), "images", lambda far: self.progress(f"{what}: {far}"))
+    def _counted(self, dataset: str, name: str) -> tuple[ImageSet, Counter]:
+        """Read a data set; gives also what tells how many of its images are extracted."""
+        images, what = self.images[dataset](), f"{dataset}: features of {name}"
+        far = counted(len(images.images), "images", lambda far: self.progress(f"{what}: {far}"))
+        return images, far
 
     def _kept_in(self, dataset: str, backbone: str) -> Path:
         """Name the folder of such features."""

@@ -21,7 +21,7 @@ from builders.features.processor import facts
 from builders.query_size.draws import DRAWABLE, Draws
 from builders.release.features import networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
-from builders.release.queries import backbone_of, estimates_variances, no_number
+from builders.release.queries import backbone_of
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
 from builders.sources import GENERAL, SOURCES
 from builders.sources.packaged import canaries
@@ -46,7 +46,7 @@ def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
             so_far = spec.datasets[: position + 1]
             _check_queries(dataset, dataset.queries, so_far, f"{where}, queries")
         _check_tuning(dataset, f"{where}, fine_tuning")
-        dataset = dataset.with_queries(dict.fromkeys(dataset.left_open, 1))
+        dataset = dataset.filled
         _check_source(dataset, where)
         _check_suites(dataset, where)
         _check_methods(dataset, where)
@@ -256,8 +256,7 @@ def check_there(
             sizes = class_sizes_from_lists(*named, allow_missing=allow_missing)
         if sizes is None:  # no listing has them
             continue
-        for text in dataset.declared_task_sets:
-            name = TaskSetName.parse(f"{text}1q" if LEFT_OPEN.fullmatch(text) else text)
+        for name in dataset.filled.every_task_set:
             if not suite_of(name.suite).whole:  # their queries are all there are
                 checked_sizes(sizes, name.protocol, dataset.name)
         _check_choice(dataset, sizes)
@@ -293,6 +292,4 @@ def _check_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> None:
     if rule.suite == "grouped":
         return  # its images are not read yet
     for way, shot in dataset.left_open:
-        draws = Draws(dataset.name, rule.suite, way, shot, sizes)
-        if not estimates_variances(draws):
-            raise no_number(dataset.name, draws)
+        Draws(dataset.name, rule.suite, way, shot, sizes).check_variances(dataset.name)

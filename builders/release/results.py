@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from benchmark_spec.protocol import suite_of
 from builders.baselines import run_ft, run_head
 from builders.execution.steps import Made, Step
 from builders.features.backbones import load_backbone
-from builders.release.features import FeatureBuild, ImagesOf
+from builders.release.features import FeatureBuild
 from builders.release.spec import DatasetSpec, FineTuningSpec, ReleaseSpec
 from builders.sources.export import write_pictures
 from fslbench_data.release.features import Features
@@ -32,88 +32,69 @@ FT = "FT"
 
 
 class _Part(NamedTuple):
-    """A data set that a method runs on, and how it is tuned, if at all.
-
-    Without a `suite`, it runs on the task sets of suites that have no methods of their own.
-    """
+    """The task sets of a data set that a method runs on, and how it is tuned, if at all."""
 
     dataset: DatasetSpec
+    sets: list[TaskSetInfo]
     tuning: FineTuningSpec | None = None
-    suite: str = ""
-
-    def sets(self, release: Release) -> list[TaskSetInfo]:
-        """List the task sets that it runs on."""
-        infos = [info for info in release.task_sets if info.dataset == self.dataset.name]
-        if self.tuning is not None:
-            return [info for info in infos if str(info.name) in self.tuning.task_sets]
-        if self.suite:
-            return [info for info in infos if info.name.suite == self.suite]
-        return [info for info in infos if info.name.suite not in self.dataset.methods_of]
 
 
-def _methods(spec: ReleaseSpec) -> dict[tuple[str, str], list[_Part]]:
+def _methods(spec: ReleaseSpec, release: Release) -> dict[tuple[str, str], list[_Part]]:
     """List the parts of each backbone and head, in the specification's order, fine-tuning last."""
     methods: dict[tuple[str, str], list[_Part]] = {}
+    tuned: dict[tuple[str, str], list[_Part]] = {}
     for dataset in spec.datasets:
+        infos = [info for info in release.task_sets if info.dataset == dataset.name]
         backbones = dict.fromkeys((*dataset.features, *dataset.backbones))
+        own = {suite: [i for i in infos if i.name.suite == suite] for suite in dataset.methods_of}
+        others = [info for info in infos if info.name.suite not in own]
         for method in product(backbones, dataset.heads):
-            methods.setdefault(method, []).append(_Part(dataset))
+            methods.setdefault(method, []).append(_Part(dataset, others))
         for suite, of in dataset.methods_of.items():
             for method in product(of.features, of.heads):
-                methods.setdefault(method, []).append(_Part(dataset, suite=suite))
-    for dataset in spec.datasets:
-        for backbone in dataset.fine_tuning.backbones if dataset.fine_tuning else ():
-            part = _Part(dataset, dataset.fine_tuning)
-            methods.setdefault((backbone, FT), []).append(part)
-    return methods
+                methods.setdefault(method, []).append(_Part(dataset, own[suite]))
+        if tuning := dataset.fine_tuning:
+            sets = [info for info in infos if str(info.name) in tuning.task_sets]
+            for backbone in tuning.backbones:
+                tuned.setdefault((backbone, FT), []).append(_Part(dataset, sets, tuning))
+    return methods | tuned
 
 
-def result_steps(
-    spec: ReleaseSpec, features: FeatureBuild, images: Mapping[str, ImagesOf]
-) -> Iterator[Step]:
+def result_steps(spec: ReleaseSpec, features: FeatureBuild) -> Iterator[Step]:
     """Give the steps that run the reference methods, each on all its data sets."""
-    for (backbone, head), parts in _methods(spec).items():
+    for (backbone, head), parts in _methods(spec, features.writer.so_far()).items():
         made_of = [_made_of(features, backbone, part) for part in parts]
-        run = _fine_tune if head == FT else partial(_run, head)
-        make = partial(run, backbone, parts, features, images)
-        yield Step(f"results/{backbone}/{head}", made_of, make)
+        make = _fine_tune if head == FT else partial(_run, head)
+        yield Step(f"results/{backbone}/{head}", made_of, partial(make, backbone, parts, features))
 
 
 def _made_of(features: FeatureBuild, backbone: str, part: _Part) -> list[Any]:
     """List what results on a data set follow from, in JSON: images or features, and tasks."""
-    dataset, most = part.dataset, None
+    name, most = part.dataset.name, part.tuning.max_tasks if part.tuning else None
     if part.tuning is None:
-        held = backbone in dataset.features
-        of = [dataset.name, held, *features.made_of(dataset.name, backbone)]
+        of = [backbone in part.dataset.features, *features.made_of(name, backbone)]
     else:
-        images, most = features.writer.digest("images", dataset.name), part.tuning.max_tasks
-        of = [dataset.name, images, features.settings.device]
+        of = [features.writer.digest("images", name), features.settings.device]
     tasks = [
         [str(info.name), info.fingerprint, None if most is None or most >= info.n_tasks else most]
-        for info in part.sets(features.writer.so_far())
+        for info in part.sets
     ]
-    return [*of, tasks]
+    return [name, *of, tasks]
 
 
-def _run(
-    head: str,
-    backbone: str,
-    parts: list[_Part],
-    features: FeatureBuild,
-    images: Mapping[str, ImagesOf],
-) -> Made:
+def _run(head: str, backbone: str, parts: list[_Part], features: FeatureBuild) -> Made:
     release, settings = features.writer.so_far(), features.settings
     made: dict[str, dict[str, Any]] = {}
 
     def features_of(dataset: str) -> Features:
-        values, made[dataset] = features.of(dataset, backbone, images[dataset])
+        values, made[dataset] = features.of(dataset, backbone)
         return values
 
     features.progress(f"{backbone}/{head}")
     how: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads}
     results = []
     for part in parts:
-        if sets := [str(info.name) for info in part.sets(release)]:
+        if sets := [str(info.name) for info in part.sets]:
             how |= {"task_sets": sets, "features": features_of}
             results.append(run_head(release, head, backbone, [part.dataset.name], **how))
     provenance: dict[str, Any] = {"head": head, "features": backbone}
@@ -125,24 +106,23 @@ def _run(
     return features.writer.add_results(with_right_queries(merge(results), release), provenance)
 
 
-def _fine_tune(
-    backbone: str, parts: list[_Part], features: FeatureBuild, images: Mapping[str, ImagesOf]
-) -> Made:
+def _fine_tune(backbone: str, parts: list[_Part], features: FeatureBuild) -> Made:
     release, settings = features.writer.so_far(), features.settings
     network = load_backbone(backbone, settings.weights, device=settings.device)
     provenance = {"head": FT, "network": network.describe()}
     features.progress(f"{backbone}/{FT}")
     results = []
-    for dataset, tuning, _ in parts:
+    for part in parts:
+        name, tuning = part.dataset.name, part.tuning
         assert tuning is not None  # noqa: S101
-        features.progress(f"{backbone}/{FT} on {dataset.name}")
-        made_of = _made_of(features, backbone, _Part(dataset, tuning))
-        folder = features.work(f"{dataset.name}-pictures", made_of[1:2])
-        write_pictures(images[dataset.name](), folder, features.progress)
+        features.progress(f"{backbone}/{FT} on {name}")
+        made_of = _made_of(features, backbone, part)
+        folder = features.work(f"{name}-pictures", made_of[1:2])
+        write_pictures(features.images[name](), folder, features.progress)
         journal = features.work(f"{backbone}-answers", made_of)
         how: dict[str, Any] = {"max_tasks": tuning.max_tasks, "device": settings.device}
         results.append(
-            run_ft(release, network, folder, dataset.name, tuning.task_sets, **how, journal=journal)
+            run_ft(release, network, folder, name, tuning.task_sets, **how, journal=journal)
         )
     return features.writer.add_results(with_right_queries(merge(results), release), provenance)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, to_builtins
@@ -13,6 +14,8 @@ from msgspec.structs import replace
 
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Suite, TaskSetName, suite_of
 from builders.query_size.evidence import MOST_SEEDS, Rule
+from builders.sources.image_set import ImageSet, Progress, silent
+from builders.sources.source import read_source
 from fslbench_data.tasks.redraw import SAMPLER_VERSION
 
 CATALOGUE = "catalogue"
@@ -29,16 +32,10 @@ LEFT_OPEN = re.compile(r"(?:(.*)-)?([1-9][0-9]{0,8})w([1-9][0-9]{0,8})s")
 """A protocol without Q, perhaps of a suite; groups: suite, K, S."""
 
 
-def _ways_and_shots(text: str) -> WayShot | None:
-    """Return K and S of a protocol or task set that leaves Q open, or None."""
-    match = LEFT_OPEN.fullmatch(text)
-    return match and (int(match[2]), int(match[3]))
-
-
-def _with_query(text: str, chosen: Mapping[WayShot, int]) -> str:
-    """Add the Q chosen to a protocol or task set that leaves it open."""
-    pair = _ways_and_shots(text)
-    return text if pair is None else f"{text}{chosen[pair]}q"
+def _open_in(texts: Iterable[str]) -> dict[str, WayShot]:
+    """Give K and S of those protocols and task sets that leave Q open."""
+    matches = filter(None, map(LEFT_OPEN.fullmatch, texts))
+    return {match[0]: (int(match[2]), int(match[3])) for match in matches}
 
 
 class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
@@ -161,6 +158,13 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     test: str = ""
     options: Mapping[str, Any] = {}
 
+    def read(
+        self, folder: Path | None, *, allow_missing: bool = False, progress: Progress = silent
+    ) -> ImageSet:
+        """Read its images from its raw folder, as its source does."""
+        how: dict[str, Any] = {"allow_missing": allow_missing, "progress": progress}
+        return read_source(self.source, folder, name=self.name, options=self.options, **how)
+
     def number_of_tasks(self, suite: str) -> int | None:
         """Return the requested number; that of `closed` for other suites that reuse images.
 
@@ -185,20 +189,27 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def left_open(self) -> tuple[WayShot, ...]:
         """Ways and shots of the protocols that leave Q open, each once."""
-        pairs = map(_ways_and_shots, (*self.protocols, *self.task_sets))
-        return tuple(dict.fromkeys(filter(None, pairs)))
+        return tuple(dict.fromkeys(_open_in((*self.protocols, *self.task_sets)).values()))
 
     def with_queries(self, chosen: Mapping[WayShot, int]) -> DatasetSpec:
         """Replace every open Q by the one chosen; duplicates that follow are dropped."""
-        protocols = dict.fromkeys(_with_query(text, chosen) for text in self.protocols)
+        pairs = _open_in((*self.protocols, *self.task_sets))
+        protocols, names = (
+            dict.fromkeys(f"{one}{chosen[pairs[one]]}q" if one in pairs else one for one in texts)
+            for texts in (self.protocols, self.task_sets)
+        )
         spec = replace(self, protocols=tuple(protocols), task_sets=())
         by_suite = {str(name) for name in spec.every_task_set}
-        names = dict.fromkeys(_with_query(text, chosen) for text in self.task_sets)
         return replace(spec, task_sets=tuple(name for name in names if name not in by_suite))
+
+    @property
+    def filled(self) -> DatasetSpec:
+        """The same with one query a class where Q is left open."""
+        return self.with_queries(dict.fromkeys(self.left_open, 1))
 
     def closed(self, chosen: Mapping[WayShot, int]) -> dict[str, WayShot]:
         """List the task sets that leave Q open, by their names with the Q chosen."""
-        pairs = {text: pair for text in self.declared_task_sets if (pair := _ways_and_shots(text))}
+        pairs = _open_in(self.declared_task_sets)
         return {f"{text}{chosen[pair]}q": pair for text, pair in pairs.items()}
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +20,6 @@ from benchmark_spec.naming import check_attribute_set_name, check_dataset_name
 from benchmark_spec.protocol import Protocol, suite_of, suites_of, task_sets_of
 from builders.attributes.recipe import Recipe
 from builders.query_size.draws import Draws
-from builders.release.queries import estimates_variances
 from builders.release.spec import LEFT_OPEN, DatasetSpec, ReleaseSpec
 from builders.sources import GENERAL
 from builders.sources.image_folder import list_images
@@ -47,7 +48,7 @@ def first_spec(folder: Path, file: str = "") -> str:
             expected="a folder of images for each of two classes or more",
         )
     every = (Draws(name, "open", ways, shot, tuple(sizes)) for shot in (1, 5, 10))
-    protocols = [f"{ways}w{draws.shot}s" for draws in every if estimates_variances(draws)]
+    protocols = [f"{ways}w{draws.shot}s" for draws in every if draws.estimates_variances]
     return template("release/templates/first_spec.toml.j2", "builders").render(
         name=name,
         folder=folder.resolve().name,
@@ -100,7 +101,11 @@ def find_spec(path: Path) -> Path:
 
 
 def read_spec(path: Path) -> ReleaseSpec:
-    """Read and check a specification; an error names file, field and what was expected."""
+    """Read and check a specification, perhaps one of the package by its name.
+
+    An error names file, field and what was expected.
+    """
+    path = find_spec(path)
     where = str(path)
     raw = read_toml(path)
     file = declared_in(raw, _SpecFile, where)
@@ -114,11 +119,13 @@ def read_spec(path: Path) -> ReleaseSpec:
         _dataset({**defaults, **entry}, f"{where}, data set {n}")
         for n, entry in enumerate(file.dataset, 1)
     )
-    names = [dataset.name for dataset in datasets]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice := _twice(dataset.name for dataset in datasets):
         raise SpecError(f"data sets are listed twice: {', '.join(twice)}", where=where)
     return ReleaseSpec(file.name, file.version, file.description, datasets)
+
+
+def _twice(names: Iterable[str]) -> list[str]:
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def _declared(raw: dict[str, Any], where: str) -> DatasetSpec:
@@ -139,10 +146,7 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
     for name, recipe in spec.attributes.items():
         check_attribute_set_name(name, where)
         Recipe.parse(recipe, f"{where}, attributes.{name}")
-    twice = sorted(
-        {name for name in spec.declared_task_sets if spec.declared_task_sets.count(name) > 1}
-    )
-    if twice:
+    if twice := _twice(spec.declared_task_sets):
         raise SpecError(f"task sets are listed twice: {listing(twice, 4)}", where=where)
     for name in filter(LEFT_OPEN.fullmatch, spec.declared_task_sets):
         if suite_of(name.rpartition("-")[0], where).whole:
@@ -158,11 +162,9 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
             where=where,
             expected=f'{way}w{shot}s5q, or queries = "optimal" for one to be chosen',
         )
-    filled = spec.with_queries(dict.fromkeys(spec.left_open, 1))
-    for protocol in filled.protocols if not filled.suites else ():
+    for protocol in spec.filled.protocols if not spec.suites else ():
         Protocol.parse(protocol)
-    for task_set in filled.every_task_set:
-        suite_of(task_set.suite, where)
+    spec.filled.every_task_set  # noqa: B018 - which parses them
     source = spec.source or spec.name
     own = spec.name if source in GENERAL else source
     return replace(spec, source=source, folder=spec.folder or own)

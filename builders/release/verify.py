@@ -38,7 +38,6 @@ from builders.sampling import draw_again
 from builders.sources import GENERAL, SOURCES
 from builders.sources.image_set import differing_images
 from builders.sources.pictures import check_bytes, file_of
-from builders.sources.source import read_source
 from fslbench_data.files import sha256_of
 from fslbench_data.release.folder import Folder, read_manifest, regular_file
 from fslbench_data.release.release import Release
@@ -263,14 +262,8 @@ def _images_now(
     declared = {dataset.name: dataset for dataset in of.spec.datasets} if of.spec else {}
     if name in declared or (name in SOURCES and name not in GENERAL):
         dataset = declared.get(name) or DatasetSpec(name, source=name, folder=name)
-        images = read_source(
-            dataset.source,
-            raw / dataset.folder,
-            name=name,
-            options=dataset.options,
-            allow_missing="left_out" in entry.provenance,
-            progress=of.progress,
-        )
+        partial = "left_out" in entry.provenance
+        images = dataset.read(raw / dataset.folder, allow_missing=partial, progress=of.progress)
         return images.images, images.superclasses
     if not (raw / name).is_dir():
         raise SourceError(

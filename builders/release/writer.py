@@ -119,25 +119,21 @@ class ReleaseWriter:
             len(superclasses) != len(class_names) or not all(superclasses)
         ):
             raise SpecError(f"{name}: classes need one superclass each, or none has any")
+        check_redistribution(about.redistribution, name)
         dataset = Dataset(
             check_dataset_name(name),
-            about.title,
-            about.homepage,
-            about.licence,
-            about.citation,
-            len(class_names),
-            sum(class_sizes),
-            about.note,
-            check_redistribution(about.redistribution, name),
-            len(set(superclasses or ())),
+            n_classes=len(class_names),
+            n_images=sum(class_sizes),
+            n_superclasses=len(set(superclasses or ())),
+            **vars(about),
         )
         self._manifest = self._with((), [dataset])
         classes = pa.table(
             {
-                "class_id": pa.array(range(len(class_names)), pa.int32()),
-                "class_name": pa.array(class_names, pa.string()),
-                "n_images": pa.array(class_sizes, pa.int32()),
-                "first_image_id": pa.array(first_image_ids(class_sizes), pa.int32()),
+                "class_id": range(len(class_names)),
+                "class_name": class_names,
+                "n_images": class_sizes,
+                "first_image_id": first_image_ids(class_sizes),
             },
             schema=schemas.CLASSES,
         )
@@ -150,7 +146,7 @@ class ReleaseWriter:
         tables = self._write("classes", name, "", [classes], how, write_table)
         if images is not None:
             tables += self._write("images", name, "", [images], how, write_table)
-        return self._add(tables, [dataset])
+        return self._made(tables, [dataset])
 
     def add_tasks(
         self,
@@ -164,7 +160,7 @@ class ReleaseWriter:
         """Add a task set; of one that is `drawn` only how it is drawn again, and its digest."""
         schemas.check(table, schemas.task_set(name), f"{dataset}/{name}")
         write = None if drawn else write_table
-        return self._add(self._write("tasks", dataset, str(name), [table], provenance, write))
+        return self._add("tasks", dataset, str(name), [table], provenance, write)
 
     def add_features(
         self, dataset: str, backbone: str, features: Pieces, provenance: Mapping[str, Any]
@@ -184,8 +180,7 @@ class ReleaseWriter:
                 yield table
 
         write = partial(write_shard, shards=shards)
-        made = self._write("features", dataset, backbone, tables(), provenance, write, shards)
-        return self._add(made)
+        return self._add("features", dataset, backbone, tables(), provenance, write, shards)
 
     def add_pictures(
         self,
@@ -197,7 +192,7 @@ class ReleaseWriter:
         """Add the pictures of a data set, in shards, one of which is held in memory."""
         count = number_of_picture_shards(self._dataset(dataset).n_images)
         write = partial(write_pictures, class_names=class_names)
-        return self._add(self._write("pictures", dataset, "", shards, provenance, write, count))
+        return self._add("pictures", dataset, "", shards, provenance, write, count)
 
     def add_attributes(
         self, dataset: str, name: str, table: pa.Table, provenance: Mapping[str, Any]
@@ -206,15 +201,14 @@ class ReleaseWriter:
         check_attribute_set_name(name, dataset)
         where = f"attributes {name} of {dataset}"
         check_attributes_table(table, self._dataset(dataset).n_images, where)
-        made = self._write("attributes", dataset, name, [table], provenance, write_table)
-        return self._add(made)
+        return self._add("attributes", dataset, name, [table], provenance, write_table)
 
     def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> Made:
         """Add a reference method's results, checked against the task sets added so far."""
         validated = validate(submission, self.so_far())
         (method,) = validated.methods
         own, write = [submission.table], lambda _, path: write_results(submission, path)
-        return self._add(self._write("results", "", method, own, provenance, write))
+        return self._add("results", "", method, own, provenance, write)
 
     def digest(self, kind: Kind, dataset: str, name: str = "") -> str:
         """Return the content digest of a table of one file that is written; empty of none."""
@@ -258,17 +252,18 @@ class ReleaseWriter:
         write: Callable[[pa.Table, Path], None] | None,
         shards: int = 1,
     ) -> list[Table]:
-        """Write tables where nothing was written so far; give their entries of the manifest."""
-        about, entries = (kind, self._dataset(dataset).name if dataset else "", name), list[Table]()
-        for shard, table in enumerate(tables):
-            path = table_path(*about, shard, shards)
-            if any(t.path == path for t in self._manifest.tables):
-                raise SpecError(f"{path} would be written twice ({name or dataset})")
-            to_file = partial(write, table) if write else None
-            entries.append(written(self.folder, path, *about, table, provenance, to_file))
-        return entries
+        """Write the shards of a table that is not there; give their entries of the manifest."""
+        about = (kind, self._dataset(dataset).name if dataset else "", name)
+        path = table_path(*about, 0, shards)
+        if any(t.path == path for t in self._manifest.tables):
+            raise SpecError(f"{path} would be written twice ({name or dataset})")
+        return list(written(self.folder, *about, tables, provenance, write, shards))
 
-    def _add(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Made:
+    def _add(self, *table: Any) -> Made:
+        """Write a table as :meth:`_write` does, and take it into the manifest."""
+        return self._made(self._write(*table))
+
+    def _made(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Made:
         """Take what is written into the manifest."""
         manifest = self._with(tables)
         check_manifest(manifest)
