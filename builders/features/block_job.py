@@ -258,9 +258,8 @@ class BlockJob:
         again = not self.network.skip_corrupt
         missing = [b for b, made in kept.items() if made is None or (again and made.result)]
         progress(sum(len(self.ids_of(b)) for b in blocks if b not in missing), resumed=True)
-        results = engine.run(self, missing)
-        for block in missing:
-            work.make(work.step(block, results))
+        for block, result in engine.run(self, missing):
+            work.make(work.step(block, *result))
             progress(len(self.ids_of(block)))
         return blocks
 
@@ -271,13 +270,12 @@ class WorkFolder(Journal):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, JOURNAL_FILE, LOCK_FILE, "extraction")
 
-    def step(self, block: int, results: Iterable[tuple[int, BlockResult]] = ()) -> Step:
-        """Return the step that writes a block, which is the next of the results."""
+    def step(self, block: int, *result: Any) -> Step:
+        """Return the step that writes a block with its result."""
         name = f"{block:08d}.npy"
-        return Step(name, [self.of], partial(self._write, name, iter(results)))
+        return Step(name, [self.of], partial(self._write, name, *result))
 
-    def _write(self, name: str, results: Iterator[tuple[int, BlockResult]]) -> Made:
-        _, (values, wrong) = next(results)
+    def _write(self, name: str, values: NDArray[Any], wrong: Mapping[int, str]) -> Made:
         file = io.BytesIO()
         np.save(file, np.ascontiguousarray(values), allow_pickle=False)
         with whole_file(self.folder / name, clear=False, follow=False) as temporary:
