@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -132,12 +131,6 @@ def fetch(name: str, folder: Path) -> None:
 @click.option("--backbone", required=True, help="Such as efficientnet_lite0 or timm:MODEL@FILE.")
 @source_options
 @made_option("folder", "A new folder, or one that an interrupted extraction left.")
-@click.option(
-    "--skip-corrupt",
-    is_flag=True,
-    help="Go on where an image cannot be shown: it keeps its id, its features are zeros, and it is "
-    "recorded.",
-)
 @extraction_options
 def features(
     name: str,
@@ -146,7 +139,6 @@ def features(
     folder: Path,
     spec: Path | None,
     allow_missing: bool,
-    skip_corrupt: bool,
     **extraction: Any,
 ) -> None:
     """Extract the features of a data set's images, and of the canaries, into a folder.
@@ -156,7 +148,6 @@ def features(
     was, and gives the same features; finished ones are left as they are.
     """
     from builders.features import check_backbone, is_network, precomputed
-    from builders.sources.checking import keeping_damaged
     from builders.sources.source import read_source
     from fslbench_data.evaluation.progress import progress_bar
     from fslbench_data.render.console import steps
@@ -164,10 +155,8 @@ def features(
     check_backbone(backbone)
     kind, own, extra = named_source(name, spec, raw)
     engine_from(**extraction)
-    settings = None
-    if is_network(backbone):
-        settings = settings_from(**extraction, skip_corrupt=skip_corrupt)
-    with keeping_damaged() if skip_corrupt else nullcontext(), steps(f"reading {name}") as progress:
+    settings = settings_from(**extraction) if is_network(backbone) else None
+    with steps(f"reading {name}") as progress:
         images = read_source(kind, own, allow_missing=allow_missing, progress=progress, **extra)
     before = (folder / precomputed.FILE).is_file()
     with progress_bar(len(images.images), show=True, unit="images") as advance:
@@ -179,11 +168,6 @@ def features(
             f"{about['processor']}, {about['threads']} threads, batches of {about['batch']}",
             err=True,
         )
-    left_out = about.get("left_out", {})
-    for image_id, problem in list(left_out.items())[:8]:
-        click.echo(f"zeros for image {image_id}: {problem}", err=True)
-    if len(left_out) > 8:
-        click.echo(f"and for {len(left_out) - 8} more", err=True)
     for table in made.tables:
         click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")
     click.echo(f"{folder} is finished" if before else f"wrote {folder}", err=True)

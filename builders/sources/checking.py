@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,20 +24,6 @@ from builders.sources.pictures import check_file, file_of, fragment_of, open_pic
 from fslbench_data.files.pictures import Picture, formats
 
 K = TypeVar("K")
-
-_damaged_kept = ContextVar("damaged_kept", default=False)
-keeps_damaged = _damaged_kept.get
-"""Return whether damaged images are to be numbered like whole ones."""
-
-
-@contextmanager
-def keeping_damaged() -> Iterator[None]:
-    """Let sources number damaged images like whole ones."""
-    token = _damaged_kept.set(True)
-    try:
-        yield
-    finally:
-        _damaged_kept.reset(token)
 
 
 @dataclass(frozen=True)
@@ -114,14 +98,13 @@ def check_and_number(
     kept = found.classes
     if found.table is None:
         digests, damaged = _look_at_files(name, found, progress)
-        refused = {} if keeps_damaged() else damaged
         unread = "of the raw folder cannot be read"
-        leave_out(refused, f"file {unread}", f"files {unread}")
+        leave_out(damaged, f"file {unread}", f"files {unread}")
         kept = {
             label: [
                 item if item.sha256 else replace(item, sha256=digests.get(file_of(item.path)))
                 for item in items
-                if file_of(item.path) not in refused
+                if file_of(item.path) not in damaged
             ]
             for label, items in kept.items()
         }

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
 from benchmark_spec.extras import require
-from builders.sources.checking import Found, keeps_damaged, told_apart
+from builders.sources.checking import Found, told_apart
 from builders.sources.image_set import Item, Progress, in_threads
 from builders.sources.lists import labels_of
 from builders.sources.pictures import check_bytes
@@ -64,8 +64,7 @@ def find(
     text = f"{source.name}: {{}} of {len(rows)} rows read"
     looked = in_threads(_check, (row[image] for row in rows), progress, text)
     digests, damaged = told_apart(range(len(rows)), looked)
-    if not keeps_damaged():
-        unusable |= damaged
+    unusable |= damaged
     classes: dict[str, list[Item]] = {of_class: [] for of_class in class_names}
     for row, of_row in enumerate(labels):
         if row not in unusable:
