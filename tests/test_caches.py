@@ -76,8 +76,8 @@ def _training_images(folder, embedded):
 def _blocks(folder, embedded):
     work = WorkFolder(folder / "assets/blocks")
     work.begin({"of": 1})
-    work.once(work.step(0, iter([(0, (np.ones((2, 3), np.float16), {0: "dark"}))])))
-    found = work.values(0).tolist(), work.result(work.step(0))
+    work.once(work.step(0, np.ones((2, 3), np.float16)))
+    found = work.values(0).tolist()
     work.close()
     return found
 

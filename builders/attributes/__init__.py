@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from builders.attributes.table import attribute_statistics, attributes_table
 from builders.attributes.taggers import load_tagger
 from builders.features.block_job import Settings
 from builders.sources.image_set import ImageSet, Progress, silent
+from fslbench_data.evaluation.progress import counted
 
 __all__ = [
     "Recipe",
@@ -48,17 +49,12 @@ def make_attributes(
     """
     made: dict[str, Any] = {"recipe": recipe.without_paths, "images": content_digest(images.images)}
     total = len(images.images)
-
-    def counted(what: str) -> Callable[[int], None]:
-        return lambda done: progress(f"{what}: {done:,} of {total:,} images")
-
     if recipe.attributes == PIXELS:
-        attributes = pixels.pixel_attributes(images, counted("attributes of pixels"))
+        attributes = pixels.pixel_attributes(images, progress)
         images.check_unchanged()
         return attributes_table(attributes), {**made, **pixels.DEPENDS_ON}
     if recipe.attributes == GIVEN:
-        came = came_with(source, "texts") or images.texts is not None
-        titles = given_texts(images, source) if came else [None] * total
+        titles = given_texts(images, source) if images.texts else [None] * total
         if recipe.word:
             of_word = given_values(images, source, recipe.word, titles)
             return attributes_table(*of_word), made
@@ -71,18 +67,17 @@ def make_attributes(
         return attributes_table(words, titles), made
     texts: Sequence[str | None]
     if recipe.captioner:
-        report, done = counted(f"captions by {recipe.captioner}"), 0
-
-        def advance(more: int, /, *, resumed: bool = False) -> None:
-            nonlocal done
-            done += more
-            report(done)
-
-        texts, made["texts"] = write_captions(images, recipe.captioner, work, settings, advance)
+        what = f"captions by {recipe.captioner}"
+        counter = counted(total, "images", lambda far: progress(f"{what}: {far}"))
+        texts, made["texts"] = write_captions(images, recipe.captioner, work, settings, counter)
     else:
         texts = given_texts(images, source)
     tagger = load_tagger(recipe.tagger)
     names = images.images.column("class_name").to_pylist()
     images.check_unchanged()
-    tagged = tagger.words(texts, names, counted(f"words by {recipe.tagger}"))
+    tagged = tagger.words(
+        texts,
+        names,
+        lambda done: progress(f"words by {recipe.tagger}: {done:,} of {total:,} images"),
+    )
     return attributes_table(tagged, texts), {**made, "words": tagger.describe()}

@@ -8,7 +8,7 @@ ignored.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -101,7 +101,7 @@ def check_folder(family: str, path: str, folder: Path | None) -> Path | None:
         return None
     about = FAMILIES[family]
     places = [Path(path).expanduser(), *([folder / path] if folder else [])]
-    home = next((place for place in places if place.is_dir()), None)
+    home = next(filter(Path.is_dir, places), None)
     if home is None:
         raise BackboneError(
             f"there is no folder {path!r} for {family}",
@@ -174,6 +174,7 @@ def preprocessing_of(path: Path) -> Preprocessing:
 def folder_from_hub(family: str) -> tuple[Path, dict[str, str]]:
     """Return the folder of the Hub's cache with all files of one commit of the authors' model."""
     about, by_hand = FAMILIES[family], f"{family}@FOLDER"
+    cached = partial(require("huggingface_hub").try_to_load_from_cache, repo_type="model")
     try:
         config, origin = hub_file(family, about.hub, (CONFIG,), by_hand)
         pinned = f"{about.hub}@{origin['revision']}"
@@ -182,24 +183,19 @@ def folder_from_hub(family: str) -> tuple[Path, dict[str, str]]:
         tokenizer, _ = hub_file(family, pinned, (TOKENIZER, about.vocabulary[0]), by_hand)
         for file in about.vocabulary[1:] if tokenizer.name != TOKENIZER else ():
             hub_file(family, pinned, (file,), by_hand)
+        for file in PERHAPS:
+            if cached(about.hub, file, revision=origin["revision"]) is None:
+                with suppress(HubNotFoundError):
+                    fetch(about.hub, file, origin["revision"], repo_type="model")
     except BackboneError as error:
         raise error.with_advice(expected=_expected(family), fix=_by_hand(family)) from None
-    cached = partial(require("huggingface_hub").try_to_load_from_cache, repo_type="model")
-    for file in PERHAPS:
-        try:
-            fetch(about.hub, file, origin["revision"], repo_type="model")
-        except HubNotFoundError:
-            continue
-        except HubError as error:
-            entry = cached(about.hub, file, revision=origin["revision"])
-            if entry is not None and not isinstance(entry, str):  # known not to be there
-                continue
-            raise BackboneError(
-                f"{family} may need a file that cannot be had: {error.what}",
-                where=f"the Hub's repository {about.hub}",
-                expected=file,
-                fix=_by_hand(family),
-            ) from None
+    except HubError as error:
+        raise BackboneError(
+            f"{family} may need a file that cannot be had: {error.what}",
+            where=f"the Hub's repository {about.hub}",
+            expected=file,
+            fix=_by_hand(family),
+        ) from None
     return config.parent, {"hub": about.hub, "revision": origin["revision"]}
 
 

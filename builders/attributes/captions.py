@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from builders.attributes.captioners import (
     COCA,
@@ -17,7 +18,7 @@ from builders.attributes.captioners import (
     load_captioner,
 )
 from builders.attributes.coca import check_coca, load_coca
-from builders.features.block_job import BlockJob, BlockNetwork, BlockResult, Settings, worked
+from builders.features.block_job import BlockJob, BlockNetwork, Settings, worked
 from builders.features.decoding import Batches
 from builders.sources.image_set import ImageSet, silent
 from fslbench_data.evaluation.progress import Progress
@@ -51,14 +52,13 @@ class CaptionerName(BlockNetwork):
 
     def results(
         self, job: BlockJob, blocks: list[int], network: Captioner, batches: Batches
-    ) -> Iterator[BlockResult]:
+    ) -> Iterator[NDArray[np.str_]]:
         """Write the captions of blocks."""
         lasts, texts = {job.ids_of(block)[-1] for block in blocks}, list[str]()
-        for batch in batches(job.batches_of(blocks)):
-            job.refuse(batch.problems)
+        for batch in job.read(blocks, batches):
             texts += network.captions(batch.data)
             if batch.ids[-1] in lasts:
-                yield np.array(texts, dtype=np.str_), {}
+                yield np.array(texts, dtype=np.str_)
                 texts = []
 
 

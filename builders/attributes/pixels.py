@@ -12,14 +12,10 @@ and *tall*: one side of it is one and a half times the other.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 from numpy.typing import NDArray
 
-from builders.sources.image_set import ImageSet
+from builders.sources.image_set import ImageSet, Progress, in_threads, silent
 
 NAMES = (
     *("red", "orange", "yellow", "green", "turquoise", "blue", "purple", "pink", "brown"),
@@ -42,21 +38,15 @@ _HUES = (
 """Where the range of a hue ends, and its colour."""
 
 
-def pixel_attributes(
-    images: ImageSet, progress: Callable[[int], None] = lambda _: None
-) -> list[list[str]]:
-    """Return the attributes of each of N images, sorted; `progress` gets the number done."""
+def pixel_attributes(images: ImageSet, progress: Progress = silent) -> list[list[str]]:
+    """Return the attributes of each of N images, sorted."""
 
     def of_image(image_id: int) -> list[str]:
         return attributes_of_picture(np.asarray(images.open(image_id)))
 
     total = len(images.images)
-    attributes: list[list[str]] = []
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for first in range(0, total, 64):  # few pictures in memory at a time
-            attributes += threads.map(of_image, range(first, min(first + 64, total)))
-            progress(len(attributes))
-    return attributes
+    text = f"attributes of pixels: {{:,}} of {total:,} images"
+    return list(in_threads(of_image, range(total), progress, text))
 
 
 def attributes_of_picture(picture: NDArray[np.uint8]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -130,12 +129,6 @@ def fetch(name: str, folder: Path) -> None:
 @click.option("--backbone", required=True, help="Such as efficientnet_lite0 or timm:MODEL@FILE.")
 @source_options
 @made_option("folder", "A new folder, or one that an interrupted extraction left.")
-@click.option(
-    "--skip-corrupt",
-    is_flag=True,
-    help="Go on where an image cannot be shown: it keeps its id, its features are zeros, and it is "
-    "recorded.",
-)
 @extraction_options
 def features(
     name: str,
@@ -144,7 +137,6 @@ def features(
     folder: Path,
     spec: Path | None,
     allow_missing: bool,
-    skip_corrupt: bool,
     **extraction: Any,
 ) -> None:
     """Extract the features of a data set's images, and of the canaries, into a folder.
@@ -154,15 +146,13 @@ def features(
     was, and gives the same features; finished ones are left as they are.
     """
     from builders.features import check_backbone, is_network, precomputed
-    from builders.sources.checking import keeping_damaged
     from fslbench_data.evaluation.progress import progress_bar
     from fslbench_data.render.console import steps
 
     check_backbone(backbone)
     dataset, own = named_dataset(name, spec, raw)
-    network = is_network(backbone)
-    settings = settings_from(network=network, skip_corrupt=skip_corrupt, **extraction)
-    with keeping_damaged() if skip_corrupt else nullcontext(), steps(f"reading {name}") as progress:
+    settings = settings_from(network=is_network(backbone), **extraction)
+    with steps(f"reading {name}") as progress:
         images = dataset.read(own, allow_missing=allow_missing, progress=progress)
     before = (folder / precomputed.FILE).is_file()
     with progress_bar(len(images.images), show=True, unit="images") as advance:
@@ -174,11 +164,6 @@ def features(
             f"{about['processor']}, {about['threads']} threads, batches of {about['batch']}",
             err=True,
         )
-    left_out = about.get("left_out", {})
-    for image_id, problem in list(left_out.items())[:8]:
-        click.echo(f"zeros for image {image_id}: {problem}", err=True)
-    if len(left_out) > 8:
-        click.echo(f"and for {len(left_out) - 8} more", err=True)
     for table in made.tables:
         click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")
     click.echo(f"{folder} is finished" if before else f"wrote {folder}", err=True)

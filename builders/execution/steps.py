@@ -112,10 +112,6 @@ class Journal:
         whole = all(is_kept(path) and sha256_of(path) == sha for path, sha in paths.items())
         return made if whole else None
 
-    def result(self, step: Step) -> Any:
-        """Return the result of a step that is made."""
-        return self._made[step.name].result
-
     def make(self, step: Step) -> Any:
         """Make a step and keep it; gives its result."""
         made = self._made[step.name] = step.make()

@@ -10,7 +10,7 @@ import hashlib
 import io
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -27,7 +27,7 @@ from benchmark_spec.naming import slug
 from builders.execution.engine import Engine, LocalEngine, Work, reproducible
 from builders.execution.steps import Journal, Made, Step
 from builders.features.backbone import TRITON, DType
-from builders.features.decoding import Batches, Reader, problem_of
+from builders.features.decoding import Batch, Batches, Reader, problem_of
 from builders.features.processor import Device, check_facts, default_threads, facts
 from builders.sources.image_set import ImageSet
 from fslbench_data.evaluation.progress import Progress
@@ -60,8 +60,6 @@ class Settings:
         as many as threads.
     threads
         Of the processor, for each process that computes: all unless given, for a GPU 16.
-    skip_corrupt
-        Give an image that cannot be read zeros as its features, rather than an error.
     block
         Images of a block, 1024 on a GPU and 128 elsewhere unless given.
     engine
@@ -74,7 +72,6 @@ class Settings:
     batch: int | None = None
     workers: int | None = None
     threads: int | None = None
-    skip_corrupt: bool = False
     block: int = 0
     engine: Engine = field(default_factory=LocalEngine, compare=False, repr=False)
 
@@ -97,10 +94,6 @@ class Settings:
         return threads if self.device == "cuda" else max(1, threads // 4)
 
 
-BlockResult = tuple[NDArray[Any], Mapping[int, str]]
-"""The values of a block's images, and what was wrong with images that are zeros."""
-
-
 @dataclass(frozen=True)
 class BlockNetwork(ABC):
     """A named network that any process can load, and what it makes of blocks of images.
@@ -115,11 +108,8 @@ class BlockNetwork(ABC):
 
     too_large: ClassVar[str]
     """The error for so many pictures at a time (``{}``) that they do not fit."""
-    mend: ClassVar[str] = "get the file again"
-    """What to do about an image that cannot be read."""
     most: ClassVar[int] = 2**20
     """The most images of a block."""
-    skip_corrupt = False  # else images that cannot be read have zeros
 
     @abstractmethod
     def load(self) -> Any:
@@ -136,8 +126,8 @@ class BlockNetwork(ABC):
     @abstractmethod
     def results(
         self, job: BlockJob, blocks: list[int], network: Any, batches: Batches
-    ) -> Iterator[BlockResult]:
-        """Compute blocks; the pictures of the next are on their way meanwhile."""
+    ) -> Iterator[NDArray[Any]]:
+        """Compute the values of blocks' images; the next pictures are on their way meanwhile."""
 
 
 @lru_cache(maxsize=1)
@@ -210,14 +200,14 @@ class BlockJob:
         """Whether a GPU decodes and resizes pictures."""
         return self.surveyed.get("resized_by") == TRITON
 
-    def start(self) -> Work[int, BlockResult]:
+    def start(self) -> Work[int, NDArray[Any]]:
         """Load the network, and start the processes that decode."""
         check_facts(self.surveyed, self.network.name)
         network = loaded(self.network)
         reader = Reader(self.images, network.preprocessing, for_gpu=self.on_gpu)
         batches = Batches(reader, self.workers, pinned=self.device == "cuda")
 
-        def work(blocks: Iterable[int]) -> Iterator[BlockResult]:
+        def work(blocks: Iterable[int]) -> Iterator[NDArray[Any]]:
             with reproducible(self.threads):
                 try:
                     yield from self.network.results(self, list(blocks), network, batches)
@@ -242,25 +232,21 @@ class BlockJob:
             for first in range(0, len(ids), size):
                 yield ids[first : first + size]
 
-    def refuse(self, problems: Mapping[int, str]) -> None:
-        """Refuse images that cannot be read."""
-        for image_id, problem in problems.items():
-            what, fix = problem_of(self.images, image_id, problem), self.network.mend
-            raise SourceError(what, expected="a whole image", fix=fix)
+    def read(self, blocks: Sequence[int], batches: Batches) -> Iterator[Batch]:
+        """Read the batches of blocks; an image that cannot be read is a SourceError."""
+        for batch in batches(self.batches_of(blocks)):
+            if batch.problem is not None:
+                what = problem_of(self.images, *batch.problem)
+                raise SourceError(what, expected="a whole image", fix="get the file again")
+            yield batch
 
     def compute(self, work: WorkFolder, engine: Engine, progress: Progress) -> range:
-        """Compute the blocks that are not made yet into a folder; gives the numbers of all.
-
-        Blocks with zeros in place of an image are made again unless the network skips such.
-        """
+        """Compute the blocks that are not made yet into a folder; gives the numbers of all."""
         blocks = range(-(-len(self.images.images) // int(self.surveyed["block"])))
-        kept = {block: work.kept(work.step(block)) for block in blocks}
-        again = not self.network.skip_corrupt
-        missing = [b for b, made in kept.items() if made is None or (again and made.result)]
+        missing = [block for block in blocks if work.kept(work.step(block)) is None]
         progress(sum(len(self.ids_of(b)) for b in blocks if b not in missing), resumed=True)
-        results = engine.run(self, missing)
-        for block in missing:
-            work.make(work.step(block, results))
+        for block, values in engine.run(self, missing):
+            work.make(work.step(block, values))
             progress(len(self.ids_of(block)))
         return blocks
 
@@ -271,19 +257,17 @@ class WorkFolder(Journal):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, JOURNAL_FILE, LOCK_FILE, "extraction")
 
-    def step(self, block: int, results: Iterable[tuple[int, BlockResult]] = ()) -> Step:
-        """Return the step that writes a block, which is the next of the results."""
+    def step(self, block: int, *values: NDArray[Any]) -> Step:
+        """Return the step that writes the values of a block."""
         name = f"{block:08d}.npy"
-        return Step(name, [self.of], partial(self._write, name, iter(results)))
+        return Step(name, [self.of], partial(self._write, name, *values))
 
-    def _write(self, name: str, results: Iterator[tuple[int, BlockResult]]) -> Made:
-        _, (values, wrong) = next(results)
+    def _write(self, name: str, values: NDArray[Any]) -> Made:
         file = io.BytesIO()
         np.save(file, np.ascontiguousarray(values), allow_pickle=False)
         with whole_file(self.folder / name, clear=False, follow=False) as temporary:
             temporary.write_bytes(file.getvalue())
-        problems = {str(image): problem for image, problem in wrong.items()}
-        return Made({name: hashlib.sha256(file.getvalue()).hexdigest()}, problems)
+        return Made({name: hashlib.sha256(file.getvalue()).hexdigest()})
 
     def values(self, block: int) -> NDArray[Any]:
         """Return a finished block: float16 (n, D), or texts (n,)."""
@@ -339,9 +323,6 @@ def worked(
                     raise
                 made, anew = {**made, "batch": made["batch"] // 2}, True
         work.check_unchanged(images)
-        wrong = [work.result(work.step(block)) for block in blocks]
-        if left_out := {image: what for result in wrong for image, what in result.items()}:
-            made = {**made, "left_out": left_out}
         yield map(work.values, blocks), made
     except BaseException:
         work.close()

@@ -13,7 +13,7 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,13 +35,13 @@ class Batch:
 
     `data` is float32 (B, 3, H, W), the network's input, where `shapes` is empty; else uint8 (n,),
     with the shape of each picture: (3, h, w) of grey levels, (n,) of a JPEG file's bytes.
-    `problems` are those of images that cannot be read, which are black here.
+    `problem` is the first image that cannot be read, and why; there is no data then.
     """
 
     ids: Ids
     data: Any
     shapes: tuple[tuple[int, ...], ...] = ()
-    problems: dict[int, str] = field(default_factory=dict)
+    problem: tuple[int, str] | None = None
 
     def pin_memory(self) -> Batch:
         """Put it where the GPU fetches it without waiting; called by torch's loader."""
@@ -71,22 +71,18 @@ class Reader:
         self._checks = refuses and images.name != canaries.NAME  # which all networks see
 
     def __getitems__(self, ids: Ids) -> Batch:
-        """Read a batch; an image that cannot be read is black, and one of its problems."""
-        torch = require("torch")
-        problems: dict[int, str] = {}
-        parts = [torch.from_numpy(self._part(i, problems)) for i in ids]
+        """Read a batch, as far as its images can be read."""
+        torch, parts = require("torch"), []
+        for image_id in ids:
+            try:
+                parts.append(torch.from_numpy(self._read(image_id)))
+            except Exception as error:
+                why = str(error).splitlines()[0] if str(error) else repr(error)
+                return Batch(ids, torch.empty(0), problem=(image_id, why))
         if not self.for_gpu:
-            return Batch(ids, torch.stack(parts), (), problems)
+            return Batch(ids, torch.stack(parts))
         shapes = tuple(tuple(part.shape) for part in parts)
-        return Batch(ids, torch.cat([part.reshape(-1) for part in parts]), shapes, problems)
-
-    def _part(self, image_id: int, problems: dict[int, str]) -> NDArray[Any]:
-        try:
-            return self._read(image_id)
-        except Exception as error:
-            problems[image_id] = str(error).splitlines()[0] if str(error) else repr(error)
-            kind = np.uint8 if self.for_gpu else np.float32
-            return np.zeros((3, *self.preprocessing.crop), dtype=kind)
+        return Batch(ids, torch.cat([part.reshape(-1) for part in parts]), shapes)
 
     def _read(self, image_id: int) -> NDArray[Any]:
         path, expected = self.paths[image_id], self.digests[image_id]

@@ -14,7 +14,7 @@ from benchmark_spec.errors import SourceError
 from benchmark_spec.extras import require
 from builders.features.backbone import TRITON, Backbone, DType, resizes_with
 from builders.features.backbones import load_backbone
-from builders.features.block_job import BlockJob, BlockNetwork, BlockResult, Settings
+from builders.features.block_job import BlockJob, BlockNetwork, Settings
 from builders.features.decoding import Batch, Batches, inputs_on_gpu, problem_of
 from builders.sources.image_set import ImageSet
 
@@ -27,25 +27,16 @@ LARGEST_BATCH = 256
 
 @dataclass(frozen=True)
 class Network(BlockNetwork):
-    """A named backbone, which makes features, float16 (n, D), of blocks.
-
-    `skip_corrupt` is that of :class:`builders.features.block_job.Settings`.
-    """
+    """A named backbone, which makes features, float16 (n, D), of blocks."""
 
     dtype: DType = "float32"
-    skip_corrupt: bool = False
 
     too_large = "a batch of {} pictures does not fit"
-    mend = (
-        "get the file again; or, for a feature set that is in no release, leave its "
-        "features zero with --skip-corrupt, which records it"
-    )
 
     @classmethod
     def of(cls, name: str, settings: Settings) -> Network:
         """Name the backbone that settings are for."""
-        loaded_with = settings.weights, settings.device, settings.dtype
-        return cls(name, *loaded_with, skip_corrupt=settings.skip_corrupt)
+        return cls(name, settings.weights, settings.device, settings.dtype)
 
     def load(self) -> Backbone:
         """Load the backbone."""
@@ -77,27 +68,22 @@ class Network(BlockNetwork):
 
     def results(
         self, job: BlockJob, blocks: list[int], network: Backbone, batches: Batches
-    ) -> Iterator[BlockResult]:
+    ) -> Iterator[NDArray[np.float16]]:
         """Compute the features of blocks, the last one while its successor is under way."""
         parts: list[Any] = []
-        problems: dict[int, str] = {}
-        last: Callable[[], BlockResult] | None = None
-        made = batches(job.batches_of(blocks))
+        last: Callable[[], NDArray[np.float16]] | None = None
+        made = job.read(blocks, batches)
         inputs: Iterator[tuple[Batch, Any]] = ((batch, batch.data) for batch in made)
         if job.on_gpu:
             inputs = inputs_on_gpu(made, network.preprocessing)
         for batch, pixels in inputs:
-            if not self.skip_corrupt:
-                job.refuse(batch.problems)
-            problems |= batch.problems
             parts.append(network.features(pixels))
             if last is not None:
                 yield last()
                 last = None
             ids = job.ids_of(batch.ids[0] // job.surveyed["block"])
             if batch.ids[-1] == ids[-1]:
-                last = partial(self._finished, job.images, ids, _on_host(parts), problems)
-                parts, problems = [], {}
+                last, parts = partial(self._finished, job.images, ids, _on_host(parts)), []
                 if self.device == "cpu":  # which else would wait until the next batch is under way
                     yield last()
                     last = None
@@ -105,12 +91,8 @@ class Network(BlockNetwork):
             yield last()
 
     def _finished(
-        self,
-        images: ImageSet,
-        ids: range,
-        on_host: Callable[[], NDArray[np.float16]],
-        problems: dict[int, str],
-    ) -> BlockResult:
+        self, images: ImageSet, ids: range, on_host: Callable[[], NDArray[np.float16]]
+    ) -> NDArray[np.float16]:
         features = on_host()
         infinite = np.flatnonzero(~np.isfinite(features).all(axis=1))
         if infinite.size:
@@ -120,9 +102,7 @@ class Network(BlockNetwork):
                 where=problem_of(images, ids[int(infinite[0])], "its features overflow"),
                 fix="the backbone may not be made for this type of numbers: try --dtype fp32",
             )
-        for image_id in problems:
-            features[image_id - ids[0]] = 0
-        return features, problems
+        return features
 
 
 def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:

@@ -157,14 +157,11 @@ def _finished(
         return None
     provenance, tables = finished.provenance(images.name), finished.of(images.name)
     if is_network(backbone):
-        left_out = provenance.pop("left_out", None)
         network, batch = Network.of(backbone, settings), provenance.get("batch")
         try:
             wanted = surveyed(network, images, settings, batch)
         finally:
             loaded.cache_clear()
-        if left_out and not settings.skip_corrupt:
-            return None
     else:
         with features_of(backbone, images, folder) as (pieces, wanted):
             digests = [content_digest(t) for t in cut(pieces, len(images.images), backbone)]

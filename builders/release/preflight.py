@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from pathlib import Path
 
 from benchmark_spec.catalogue import lookup
@@ -57,8 +56,6 @@ def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
         if dataset.pictures is not None:
             _check_pictures(dataset, where)
     with_canaries(spec)
-    if settings.skip_corrupt:
-        raise SpecError("features in a release are of whole images: none can be skipped")
 
 
 def _check_queries(
@@ -274,14 +271,6 @@ def check_there(
         require("torch")
     if any(d.pictures is not None for d in spec.datasets):
         require("PIL")
-    for of, one in product(dict(wanted), extracted):
-        left_out = one.provenance(of).get("left_out") if of in one.datasets else None
-        if left_out:
-            raise SpecError(
-                f"{of}: features in a release are of whole images, "
-                f"and {len(left_out)} were left out",
-                where=str(one.folder),
-            )
 
 
 def _check_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> None:

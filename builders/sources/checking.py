@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from benchmark_spec.errors import CatalogueError, SourceError, listing
-from builders.sources.image_set import About, ImageSet, Item, Progress, images_table, silent
+from builders.sources.image_set import (
+    About,
+    ImageSet,
+    Item,
+    Known,
+    Progress,
+    images_table,
+    in_threads,
+    silent,
+)
 from builders.sources.pictures import check_file, file_of, fragment_of, open_picture
 from fslbench_data.files.pictures import Picture, formats
 
-_damaged_kept = ContextVar("damaged_kept", default=False)
-keeps_damaged = _damaged_kept.get
-"""Return whether damaged images are to be numbered like whole ones."""
-
-
-@contextmanager
-def keeping_damaged() -> Iterator[None]:
-    """Let sources number damaged images like whole ones."""
-    token = _damaged_kept.set(True)
-    try:
-        yield
-    finally:
-        _damaged_kept.reset(token)
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
-class Found:
+class Found(Known):
     """What a source finds in a raw folder, in the frozen order of classes and images.
 
     Attributes
@@ -62,8 +53,6 @@ class Found:
         Makes the images table of classes of some sizes.
     superclass_of
         The superclass of each class.
-    content, pixels, white, texts, attributes
-        As in :class:`builders.sources.image_set.ImageSet`.
     """
 
     classes: Mapping[str, Sequence[Any]]
@@ -77,11 +66,6 @@ class Found:
     finish: Callable[[Picture], Picture] | None = None
     table: Callable[[Mapping[str, int], Progress], pa.Table] | None = None
     superclass_of: Mapping[str, str] | None = None
-    content: Callable[[str], bytes] | None = None
-    pixels: NDArray[np.uint8] | None = None
-    white: int = 255
-    texts: Mapping[str, str] | None = None
-    attributes: Mapping[str, tuple[str, ...]] | None = None
 
 
 def check_and_number(
@@ -114,14 +98,13 @@ def check_and_number(
     kept = found.classes
     if found.table is None:
         digests, damaged = _look_at_files(name, found, progress)
-        refused = {} if keeps_damaged() else damaged
         unread = "of the raw folder cannot be read"
-        leave_out(refused, f"file {unread}", f"files {unread}")
+        leave_out(damaged, f"file {unread}", f"files {unread}")
         kept = {
             label: [
                 item if item.sha256 else replace(item, sha256=digests.get(file_of(item.path)))
                 for item in items
-                if file_of(item.path) not in refused
+                if file_of(item.path) not in damaged
             ]
             for label, items in kept.items()
         }
@@ -142,13 +125,9 @@ def check_and_number(
         images=found.table(sizes, progress) if found.table else _numbered(kept),
         provenance={**found.provenance, **({"left_out": left_out} if left_out else {})},
         picture=found.picture or (lambda path: open_picture(folder, path, finish)),
-        pixels=found.pixels,
-        white=found.white,
         file=(lambda path: None if fragment_of(path) else folder / path) if as_files else None,
-        content=found.content,
         superclasses=tuple(above[label] for label in sizes) if above else None,
-        texts=found.texts,
-        attributes=found.attributes,
+        **{one.name: getattr(found, one.name) for one in fields(Known)},
     )
 
 
@@ -157,17 +136,22 @@ def _look_at_files(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Give the SHA-256 of each file where it is not known, or what is wrong with it."""
     folder, check = Path(found.place), found.check
+    if check is None:
+        return {}, {}
     every = (item for items in found.classes.values() for item in items)
     unread = dict.fromkeys(file_of(item.path) for item in every if item.sha256 is None)
-    digests, damaged = dict[str, str](), dict[str, str]()
-    if check is None:
-        return digests, damaged
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        looked = threads.map(lambda path: check(folder / path), unread)
-        for done, (path, (digest, problem)) in enumerate(zip(unread, looked, strict=True)):
-            (damaged if problem else digests)[path] = problem or digest
-            if done % 100 == 0:
-                progress(f"{name}: {done} of {len(unread)} files read")
+    text = f"{name}: {{}} of {len(unread)} files read"
+    looked = in_threads(lambda path: check(folder / path), unread, progress, text)
+    return told_apart(unread, looked)
+
+
+def told_apart(
+    keys: Iterable[K], looked: Iterable[tuple[str, str]]
+) -> tuple[dict[K, str], dict[K, str]]:
+    """Give the SHA-256 of what is whole, and what is wrong with the rest."""
+    digests, damaged = dict[K, str](), dict[K, str]()
+    for key, (digest, problem) in zip(keys, looked, strict=True):
+        (damaged if problem else digests)[key] = problem or digest
     return digests, damaged
 
 

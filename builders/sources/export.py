@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmark_spec.errors import OutputError, SourceError, listing
-from builders.sources.image_set import ImageSet, Progress, silent
+from builders.sources.image_set import ImageSet, Progress, in_threads, silent
 from fslbench_data.files import clear_temporary, whole_file, write_whole
 from fslbench_data.release.pictures import MARK, has_other_mark, is_numbered, mark_of, picture_name
-
-BATCH = 256
-"""Images that are handed to the threads at a time."""
 
 
 def check_folder(folder: Path, raw: Path | None) -> None:
@@ -67,10 +62,7 @@ def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) 
         with whole_file(folder / picture_name(image_id), clear=False) as temporary:
             picture.save(temporary, format="PNG")
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for first in range(0, len(wanted), BATCH):
-            progress(f"{first} of {len(wanted)} pictures written")
-            list(threads.map(write, wanted[first : first + BATCH]))
+    list(in_threads(write, wanted, progress, f"{{}} of {len(wanted)} pictures written"))
     try:
         images.check_unchanged()
     except SourceError:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
 from benchmark_spec.extras import require
-from builders.sources.checking import Found, keeps_damaged
-from builders.sources.image_set import Item, Progress
+from builders.sources.checking import Found, told_apart
+from builders.sources.image_set import Item, Progress, in_threads
 from builders.sources.lists import labels_of
 from builders.sources.pictures import check_bytes
 from builders.sources.raw_files import image_files
 from builders.sources.source import Source
 from fslbench_data.files.pictures import decode
-
-BATCH = 256
-"""Rows that are held in memory at a time."""
 
 
 def find(
@@ -65,9 +61,10 @@ def find(
     first = (len(rows) and rows[0][image]) or {}
     if commit is None and first.get("path") and first.get("bytes") is None:
         _check_none_passed_over(Path(repo))
-    digests, damaged = _look_at_images(rows, image, source.name, progress)
-    if not keeps_damaged():
-        unusable |= damaged
+    text = f"{source.name}: {{}} of {len(rows)} rows read"
+    looked = in_threads(_check, (row[image] for row in rows), progress, text)
+    digests, damaged = told_apart(range(len(rows)), looked)
+    unusable |= damaged
     classes: dict[str, list[Item]] = {of_class: [] for of_class in class_names}
     for row, of_row in enumerate(labels):
         if row not in unusable:
@@ -171,25 +168,8 @@ def _check_none_passed_over(folder: Path) -> None:
         )
 
 
-def _look_at_images(
-    rows: Any, column: str, name: str, progress: Progress
-) -> tuple[dict[int, str], dict[int, str]]:
-    """Hash each row's encoded image; gives also what is wrong with those that cannot be used."""
-    digests: dict[int, str] = {}
-    damaged: dict[int, str] = {}
-    with ThreadPoolExecutor() as threads:
-        for first in range(0, len(rows), BATCH):
-            progress(f"{name}: {first} of {len(rows)} rows read")
-            batch = rows[first : first + BATCH][column]
-            for row, (digest, problem) in enumerate(threads.map(_check, batch), start=first):
-                if problem:
-                    damaged[row] = problem
-                else:
-                    digests[row] = digest
-    return digests, damaged
-
-
 def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:
+    """Hash a row's encoded image; gives also what is wrong with it ('' if nothing)."""
     try:
         data = _encoded(entry or {})
     except OSError as error:

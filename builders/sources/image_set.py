@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +26,25 @@ Progress = Callable[[str], None]
 
 def silent(*_: object, **__: object) -> None:
     """Ignore progress."""
+
+
+AT_ONCE = 256
+"""Images that are handed to threads at a time, so that few are in memory."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def in_threads(
+    work: Callable[[T], R], things: Iterable[T], progress: Progress = silent, text: str = ""
+) -> Iterator[R]:
+    """Work on images by threads, in their order; ``{}`` in the `text` is how many are done."""
+    left, done = iter(things), 0
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        while some := list(islice(left, AT_ONCE)):
+            progress(text.format(done))
+            yield from threads.map(work, some)
+            done += len(some)
 
 
 @dataclass(frozen=True)
@@ -86,8 +107,30 @@ class Item:
     sha256: str | None = None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Known:
+    """What a source knows of images besides their table.
+
+    Attributes
+    ----------
+    pixels : uint8 (N, D), optional
+        Grey levels 0..`white` of images so small that these are features of their own.
+    content
+        Gives the bytes of the image at a path of the table that lies in no file of its own, if
+        decoding them is all that it takes.
+    texts, attributes
+        Those that came with the image at a path, if any did.
+    """
+
+    pixels: NDArray[np.uint8] | None = field(default=None, repr=False)
+    white: int = 255
+    content: Callable[[str], bytes] | None = field(default=None, repr=False)
+    texts: Mapping[str, str] | None = field(default=None, repr=False)
+    attributes: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
+
+
 @dataclass(frozen=True, eq=False)
-class ImageSet:
+class ImageSet(Known):
     """A data set read from its raw layout.
 
     Attributes
@@ -98,13 +141,8 @@ class ImageSet:
         Of the schema :data:`benchmark_spec.schemas.IMAGES`: row i is image id i.
     picture
         Gives the image at a path of the table, RGB.
-    pixels : uint8 (N, D), optional
-        Grey levels 0..`white` of images so small that these are features of their own.
-    file, content
-        Give the file at a path of the table, or its bytes where it lies in no file of its own, if
-        decoding them is all that the image takes.
-    texts, attributes
-        Those that came with the image at a path, if any did.
+    file
+        Gives the file at a path of the table, if decoding it is all that the image takes.
     raw, state
         The raw folder, if there is one, and its :func:`raw_state` before it was read.
     """
@@ -116,13 +154,8 @@ class ImageSet:
     images: pa.Table
     provenance: Mapping[str, Any]
     picture: Callable[[str], Picture] = field(repr=False)
-    pixels: NDArray[np.uint8] | None = field(default=None, repr=False)
-    white: int = 255
     file: Callable[[str], Path | None] | None = field(default=None, repr=False)
-    content: Callable[[str], bytes] | None = field(default=None, repr=False)
     superclasses: tuple[str, ...] | None = None
-    texts: Mapping[str, str] | None = field(default=None, repr=False)
-    attributes: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     raw: Path | None = field(default=None, repr=False)
     state: str = field(default="", repr=False)
 

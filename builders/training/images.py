@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,8 +27,7 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import Protocol
 from builders.execution.steps import make_folder
 from builders.sources import GENERAL
-from builders.sources.export import BATCH
-from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, raw_state
+from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, in_threads, raw_state
 from builders.sources.source import read_source
 from builders.training.settings import AugmentationSettings, DataSettings
 from fslbench_data.files import is_kept, open_kept, whole_file
@@ -92,9 +89,7 @@ def read_levels(
     def read(number: int) -> None:
         levels[number] = levels_of(open_one(number), data, f"{name} {number}")
 
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for first in range(0, count, BATCH):
-            list(threads.map(read, range(first, min(first + BATCH, count))))
+    list(in_threads(read, range(count)))
     return levels
 
 

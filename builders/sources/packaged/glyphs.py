@@ -106,18 +106,9 @@ OF_DESIGN, OF_CHARACTER = 8, 40
 """Drawings of one design, and of all, that count for a character."""
 
 WITH_SERIFS = {
-    "Armenian",
-    "Cherokee",
-    "Cyrillic",
-    "Georgian",
-    "Greek",
-    "Han",
-    "Hangul",
-    "Hebrew",
-    "Hiragana",
-    "Katakana",
-    "Latin",
-}
+    "Armenian", "Cherokee", "Cyrillic", "Georgian", "Greek", "Han", "Hangul", "Hebrew",
+    "Hiragana", "Katakana", "Latin",
+}  # fmt: skip
 """Scripts with letters that may have serifs, or what stands for them (Ming, Batang)."""
 
 

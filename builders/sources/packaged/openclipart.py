@@ -15,16 +15,14 @@ under the folder that it lies in and under every folder that holds a symbolic li
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
 from benchmark_spec.errors import SourceError
 from builders.sources.checking import Found
-from builders.sources.image_set import Item, Progress, Text, silent
+from builders.sources.image_set import Item, Progress, Text, in_threads, silent
 from builders.sources.packages import unpacked
 from builders.sources.pictures import Look, crop_to_drawing, look
 from builders.sources.source import Source, source_of
@@ -238,10 +236,5 @@ def _look(png: Path, paths: Collection[str], progress: Progress) -> dict[str, Lo
         except (OSError, SourceError):
             return Look("", f"damaged: {path}")
 
-    seen: dict[str, Look] = {}
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for done, (path, picture) in enumerate(zip(paths, threads.map(one, paths), strict=True)):
-            seen[path] = picture
-            if done % 50 == 0:
-                progress(f"openclipart: {done} of {len(paths)} drawings looked at")
-    return seen
+    text = f"openclipart: {{}} of {len(paths)} drawings looked at"
+    return dict(zip(paths, in_threads(one, paths, progress, text), strict=True))

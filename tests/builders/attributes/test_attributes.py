@@ -445,7 +445,7 @@ def test_a_data_set_in_order_and_what_cannot_be_shown(tmp_path):
         pil.fromarray(canvas(colour=colour)).save(tmp_path / label / "0.png")
     images, told = read_pictures(tmp_path), []
     assert pixels.pixel_attributes(images, told.append) == [["filled", "red"], ["blue", "filled"]]
-    assert told == [2]
+    assert told == ["attributes of pixels: 0 of 2 images"]
     (tmp_path / "b/0.png").write_bytes(b"no picture")
     with pytest.raises(errors.SourceError, match="tiny: image 1 cannot be shown") as error:
         pixels.pixel_attributes(images)

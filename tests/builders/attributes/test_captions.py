@@ -129,9 +129,8 @@ def test_an_image_that_cannot_be_shown(captioners, pictures, tmp_path):
     shutil.copytree(pictures, tmp_path / "raw")
     images = read_pictures(tmp_path / "raw")
     (tmp_path / "raw" / images.images.column("path")[13].as_py()).write_bytes(b"no picture")
-    with pytest.raises(SourceError, match="13") as error:
+    with pytest.raises(SourceError, match="13"):
         write_captions(images, "blip@blip", tmp_path / "work", _settings(captioners))
-    assert "--skip-corrupt" not in str(error.value)
 
 
 def test_pictures_are_prepared_as_transformers_does(captioners, tiny):

@@ -300,7 +300,7 @@ def _pixels(path):
 
 @pytest.fixture
 def pets(tmp_path, draw, monkeypatch):
-    monkeypatch.setattr("builders.sources.export.BATCH", 5)
+    monkeypatch.setattr("builders.sources.image_set.AT_ONCE", 5)
     for mark in range(12):
         size = (3, 2) if mark < 10 else (4, 2)
         draw(tmp_path / f"raw/{'cat' if mark < 8 else 'dog'}/{mark:03d}.png", size, mark)

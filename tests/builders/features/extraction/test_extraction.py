@@ -34,7 +34,6 @@ from builders.features.precomputed import FILE, read_precomputed, write_precompu
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
 from builders.release.verify import verify
-from builders.sources.checking import keeping_damaged
 from fslbench_data.release.release import load_release
 
 
@@ -116,28 +115,6 @@ def test_there_is_no_gpu_where_there_is_none(tiny, extract, tmp_path, monkeypatc
 def test_settings_that_make_no_sense(given):
     with pytest.raises(SpecError, match=f"{next(iter(given))} is"):
         Settings(**given)
-
-
-def test_damaged_ones_that_are_skipped_are_zeros(extract, tmp_path):
-    """Also by a run that goes on, unless it is not to skip any."""
-    pictures = write_pictures(tmp_path / "pictures", 10)
-    whole, _ = extract(read_pictures(pictures), tmp_path / "whole")
-    cut_off = pictures / "class_1/0003.jpg"
-    cut_off.write_bytes(cut_off.read_bytes()[:-200])
-    (pictures / "class_2/0005.jpg").write_bytes(b"not a picture")
-    with keeping_damaged():
-        images = read_pictures(pictures)
-    for folder in ("a", "b"):
-        with pytest.raises(KeyboardInterrupt):
-            extract(images, tmp_path / folder, stop_after(1), skip_corrupt=True, workers=2)
-    found, provenance = extract(images, tmp_path / "a", skip_corrupt=True, workers=2)
-    assert list(provenance["left_out"]) == ["13", "25"]
-    assert "no image of a known format" in provenance["left_out"]["25"]
-    assert not found[[13, 25]].any()
-    others = np.delete(np.arange(40), [13, 25])
-    np.testing.assert_array_equal(found[others], whole[others])
-    with pytest.raises(SourceError, match=r"tiny: image 13 \(class_1/0003.jpg\) cannot be shown"):
-        extract(images, tmp_path / "b")
 
 
 def _blocks(folder):
@@ -423,12 +400,9 @@ def test_the_command(spec, pictures, weights, tmp_path, plain):
     (pictures / "class_1/0003.jpg").write_bytes(b"damaged")
     try:
         refused = called(2, *common, tmp_path / "b")
-        skipped = called(0, *common, tmp_path / "c", "--skip-corrupt")
     finally:
         (tmp_path / "kept").replace(pictures / "class_1/0003.jpg")
     assert "class_1/0003.jpg is damaged: no image" in refused.stderr
-    assert "zeros for image 22: no image of a known format" in skipped.stderr
-    assert list(read_precomputed(tmp_path / "c").provenance("tiny")["left_out"]) == ["22"]
 
 
 def test_pixels_need_no_network(tmp_path):
@@ -466,8 +440,6 @@ def test_it_has_them_and_those_of_the_canaries(spec, build, tmp_path, plain):
 
 
 def test_what_cannot_be_in_a_release(spec, build, weights, tmp_path):
-    with pytest.raises(errors.SpecError, match="none can be skipped"):
-        build(spec(), tmp_path / "b", settings=Settings(skip_corrupt=True))
     named = spec(backbone=f"timm:test_vit@{weights / 'tiny.safetensors'}")
     with pytest.raises(errors.SpecError, match=f"a release calls it '{TINY}'"):
         build(named, tmp_path / "c")
