@@ -128,7 +128,7 @@ def _of_method(over: str, each: TaskSetReport, i: int) -> Row:
     for kind, of in KINDS.items():
         width = own[kind].halfwidth if kind in own else None
         row |= {f"{over}{of}_halfwidth": width, f"{over}{of}_p": None, f"{over}{of}_verdict": None}
-    found = each.designs["images"].pairs(each.counts, each.level).own("images", tasks)
+    found = each.designs["images"].own(each.counts, tasks, each.level)
     share = float(found.images.monte_carlo_share[i, 0])
     known = tasks > 1 and own["images"].halfwidth and not isnan(share)
     return row | {f"{over}_from_draws": share if known else None}
