@@ -26,7 +26,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from analysis_sql.comparison.pairs import Pairs
+from analysis_sql.comparison.pairs import Kind, Laws
 from analysis_sql.comparison.verdicts import constant_p
 from analysis_sql.intervals.arrays import Bools, Floats, Ints, settled
 from analysis_sql.intervals.counts import (
@@ -390,7 +390,7 @@ class FirstTasks:
         """Return the intervals of the methods by themselves over the first tasks, (M, 1)."""
         return self._kept(counts, (tasks, -1, level), lambda found: found.own(level))
 
-    def row(self, counts: Counts, tasks: int, level: float, method: int) -> LeaveOneOut:
+    def row(self, counts: Counts, tasks: int, method: int, level: float) -> LeaveOneOut:
         """Return those of all pairs of :data:`_ROWS` methods, one among them, with all others."""
         every, block = np.arange(len(counts)), method // _ROWS
         rows = every[block * _ROWS : (block + 1) * _ROWS]
@@ -417,97 +417,69 @@ class FirstTasks:
         return self._found[key]
 
 
-class LeftOutKind(Struct, frozen=True):
+class LeftOutLaws(Struct, frozen=True):
+    """The law of some methods, or pairs, over the first tasks by one kind alone."""
+
+    name: LeftOut
+    found: Callable[[float], LeaveOneOut]
+    """Gives intervals at a level."""
+    at: Any
+    """Their rows and columns."""
+    independent: int
+    """Tasks without a unit in common: by these equal values are judged."""
+
+    def halfwidths(self, moments: Moments, level: float) -> Floats:
+        """Compute half-widths in percentage points; NaN if infinite."""
+        own = getattr(self.found(level), self.name).halfwidth[self.at]
+        own = np.where(np.isinf(own), np.nan, settled(100.0 * own))
+        return np.asarray(for_new_runs(own, moments.run_terms, level))
+
+    def p(self, moments: Moments) -> Floats:
+        """Compute two-sided p-values; the sign test's of constants, or NaN."""
+        spread = getattr(self.found(REFERENCE), self.name)
+        widths = spread.halfwidth[self.at]
+        p = np.where(np.isfinite(widths), settled(spread.p[self.at]), np.nan)
+        alike = np.asarray(moments.constant) & (self.independent > 0)
+        p = np.where(alike, constant_p(self.independent), p)
+        at_reference, bends = partial(settled, 100.0 * widths), bool(np.isfinite(spread.df).any())
+        p = moments.p_for_new_runs(p, at_reference, bends=bends, alike=alike)
+        return np.where(np.asarray(moments.all_zero), 1.0, p)
+
+
+class LeftOutKind(Kind, frozen=True):
     """A kind of interval that leaves out images, classes or superclasses; see the module."""
 
     name: LeftOut
 
-    def method_halfwidths(self, design: FirstTasks, counts: Counts, level: float) -> Floats:
-        """Compute half-widths (M,) of the methods' means, each over the tasks that it answered."""
-        widths, moments = np.full(len(counts), np.nan), counts.moments()
-        for _, rows, found in self._by_tasks(design, counts, level):
-            terms = moments.some(rows).run_terms
-            widths[rows] = self._widths(found, (slice(None), 0), terms, level)
-        return widths
+    def of_methods(
+        self, design: FirstTasks, counts: Counts, tasks: int, moments: Moments
+    ) -> Iterator[Laws]:
+        """Give the laws of the kind and of those before it, none of which is wider."""
+        yield from self._laws(design, tasks, partial(design.own, counts, tasks), (slice(None), 0))
 
-    def method_p_values(self, design: FirstTasks, counts: Counts) -> Floats:
-        """Compute two-sided p-values (M,) of means being 0, each over its tasks."""
-        p, moments = np.full(len(counts), np.nan), counts.moments()
-        for first, rows, found in self._by_tasks(design, counts, REFERENCE):
-            p[rows] = self._p_values(first, found, (slice(None), 0), moments.some(rows))
-        return p
+    def of_pairs(
+        self,
+        design: FirstTasks,
+        counts: Counts,
+        tasks: int,
+        methods: Ints,
+        versus: Ints,
+        difference: Moments,
+    ) -> Iterator[tuple[Any, Laws]]:
+        """Give the same of the pairs of one method after another."""
+        for method in np.unique(methods).tolist():
+            some = np.flatnonzero(methods == method)
+            found, at = partial(design.row, counts, tasks, method), (method % _ROWS, versus[some])
+            yield from ((some, laws) for laws in self._laws(design, tasks, found, at))
 
-    def _by_tasks(
-        self, design: FirstTasks, counts: Counts, level: float
-    ) -> Iterator[tuple[Design, Ints, LeaveOneOut]]:
-        """Give designs, methods and their intervals, those of one number of tasks after another."""
-        for tasks in np.unique(counts.tasks).tolist():
-            rows = np.flatnonzero(counts.tasks == tasks)
-            some = counts if len(rows) == len(counts) else counts.some(rows)
-            if (first := design.at(tasks, self.name)) is not None:
-                yield first, rows, design.own(some, tasks, level)
+    def independent(self, design: FirstTasks, tasks: int) -> int:
+        """Count tasks that have no unit in common."""
+        first = design.at(tasks, self.name)
+        return 0 if first is None else first.disjoint_tasks(self.name)
 
-    def pairs(self, design: FirstTasks, counts: Counts, level: float) -> Pairs:
-        """Return the comparisons of a set's methods."""
-
-        def own(tasks: int, rows: Ints, own: Moments) -> Floats:
-            if design.at(tasks, self.name) is None:
-                return np.full(len(rows), np.nan)
-            found = design.own(counts, tasks, level)
-            return self._widths(found, (rows, 0), own.run_terms, level)
-
-        def widths(tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
-            widths = np.full(len(methods), np.nan)
-            for method in np.unique(methods).tolist() if design.at(tasks, self.name) else ():
-                at = np.flatnonzero(methods == method)
-                found = design.row(counts, tasks, level, method)
-                terms = difference.some(at).run_terms
-                widths[at] = self._widths(found, (method % _ROWS, versus[at]), terms, level)
-            return widths
-
-        def independent(tasks: int) -> int:
-            first = design.at(tasks, self.name)
-            return 0 if first is None else first.disjoint_tasks(self.name)
-
-        return Pairs(self.name, counts, level, own, widths, independent)
-
-    def p_values(self, design: FirstTasks, counts: Counts, methods: Ints, versus: Ints) -> Floats:
-        """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions."""
-        p = np.full(len(methods), np.nan)
-        common = np.minimum(counts.tasks[methods], counts.tasks[versus])
-        for method, tasks in sorted(set(zip(methods.tolist(), common.tolist(), strict=True))):
-            at = np.flatnonzero((methods == method) & (common == tasks))
-            if (first := design.at(tasks, self.name)) is not None:
-                found = design.row(counts, tasks, REFERENCE, method)
-                difference = counts.differences(method, versus[at], tasks).moments()
-                p[at] = self._p_values(first, found, (method % _ROWS, versus[at]), difference)
-        return p
-
-    @property
-    def _until(self) -> tuple[LeftOut, ...]:
-        """The kind and those before it, none of which is wider."""
-        return LEFT_OUT[: LEFT_OUT.index(self.name) + 1]
-
-    def _widths(self, found: LeaveOneOut, at: Any, terms: RunTerms, level: float) -> Floats:
-        """Give half-widths in percentage points at some rows and columns; NaN if infinite."""
-        widths: Floats = np.array(-np.inf)
-        for kind in self._until:
-            own = getattr(found, kind).halfwidth[at]
-            widths = np.maximum(widths, np.where(np.isinf(own), np.nan, settled(100.0 * own)))
-        return np.asarray(for_new_runs(widths, terms, level))
-
-    def _p_values(self, design: Design, found: LeaveOneOut, at: Any, difference: Moments) -> Floats:
-        """Give two-sided p-values at some of them; the sign test's of constants, or NaN."""
-        constant = np.asarray(difference.constant)
-        p: Floats = np.zeros(())
-        for kind in self._until:
-            spread, independent = getattr(found, kind), design.disjoint_tasks(kind)
-            widths = spread.halfwidth[at]
-            own = np.where(np.isfinite(widths), settled(spread.p[at]), np.nan)
-            alike = constant & (independent > 0)
-            own = np.where(alike, constant_p(independent), own)
-            at_reference = partial(settled, 100.0 * widths)
-            bends = bool(np.isfinite(spread.df).any())
-            own = difference.p_for_new_runs(own, at_reference, bends=bends, alike=alike)
-            p = np.maximum(p, np.where(np.asarray(difference.all_zero), 1.0, own))
-        return p
+    def _laws(
+        self, design: FirstTasks, tasks: int, found: Callable[[float], LeaveOneOut], at: Any
+    ) -> Iterator[LeftOutLaws]:
+        if (first := design.at(tasks, self.name)) is not None:
+            for kind in LEFT_OUT[: LEFT_OUT.index(self.name) + 1]:
+                yield LeftOutLaws(kind, found, at, first.disjoint_tasks(kind))

@@ -16,7 +16,7 @@ from scipy.stats import ttest_rel
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison import pairs
-from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
+from analysis_sql.comparison.pairs import PrimaryKind, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     Verdict,
@@ -45,7 +45,7 @@ from analysis_sql.ranking.multiple_comparisons import (
 def _compare(a, b, unit=10, level=0.95):
     x, y = np.array(a), np.array(b)
     counts = Counts(np.stack([x, y]), np.full(2, x.size), unit)
-    return primary_pairs(counts, "open", level).columns(0, np.array([1])).intervals()[0]
+    return PrimaryKind("open").pairs(None, counts, level).columns(0, np.array([1])).intervals()[0]
 
 
 def test_verdicts_by_hand():
@@ -149,7 +149,7 @@ def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(x, data):
     arrays = pair_arrays(counts, np.ones((first, m), bool), kind, LEVEL)
     everything = pair_differences(counts, *np.indices((m, m)))
     for i in range(first):
-        of_row = primary_pairs(counts, kind, LEVEL).columns(i, np.arange(m)).intervals()
+        of_row = PrimaryKind(kind).pairs(None, counts, LEVEL).columns(i, np.arange(m)).intervals()
         for j in range(m):
             common, unit = min(tasks[i], tasks[j]), lcm(int(units[i]), int(units[j]))
             d = [
@@ -163,7 +163,12 @@ def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(x, data):
             exact = Moments.of(np.array([int(unit * v) for v in d]), unit)
             width = float(halfwidths(exact, kind, LEVEL))
             verdict = VERDICTS[int(paired_verdicts(exact, width, kind, LEVEL))]
-            one = primary_pairs(counts.some([i, j]), kind, LEVEL).columns(0, ONE).intervals()[0]
+            one = (
+                PrimaryKind(kind)
+                .pairs(None, counts.some([i, j]), LEVEL)
+                .columns(0, ONE)
+                .intervals()[0]
+            )
             assert (one.difference.mean, one.verdict) == (exact.mean, verdict)
             assert one.mean.mean == Moments.of(x[i, :common], int(units[i])).mean
             assert of_row[j] == one
@@ -188,7 +193,7 @@ def test_products_are_exact_whatever_their_size(largest):
         for j in range(3):
             difference = (x[i].astype(object) - x[j].astype(object)) ** 2
             assert _difference(counts, i, j).squares == sum(difference)
-            one = primary_pairs(counts, "open", LEVEL).columns(i, np.array([j]))
+            one = PrimaryKind("open").pairs(None, counts, LEVEL).columns(i, np.array([j]))
             assert arrays.halfwidth[i, j] == one.halfwidth[2, 0]
 
 
@@ -251,7 +256,7 @@ def test_new_images(case, level, kind):
     assert paired_p(difference, kind)[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
     widths = halfwidths(difference, kind, level)
     assert VERDICTS[int(paired_verdicts(difference, widths, kind, level)[0])] is verdict
-    (pair,) = primary_pairs(counts, kind, level).columns(0, np.array([1])).intervals()
+    (pair,) = PrimaryKind(kind).pairs(None, counts, level).columns(0, np.array([1])).intervals()
     assert pair.verdict is verdict
     assert pair.difference.halfwidth == (None if verdict is Verdict.NOT_ESTIMABLE else 0.0)
     assert (pair.verdict_direct is Verdict.NOT_ESTIMABLE) == (tasks < 2)
