@@ -14,7 +14,7 @@ import numpy as np
 
 from analysis_sql.class_aware.design import ROWS
 from analysis_sql.class_aware.intervals import Mixtures, mixtures_of
-from analysis_sql.comparison.pairs import Kind, Laws
+from analysis_sql.comparison.pairs import Kind, Laws, Places
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts, Moments
 from benchmark_spec.protocol import IntervalKind
@@ -31,36 +31,24 @@ class AwareKind(Kind, frozen=True):
     least: AwareKind | None = None
     """The kind of the design's classes alone: a lower bound of half-widths and p-values."""
 
-    def of_methods(
-        self, design: Any, counts: Counts, tasks: int, moments: Moments
-    ) -> Iterator[Laws]:
-        """Give mixtures, and those of the classes alone."""
-        first = design.prefix(tasks)
-        u = None if first.independent else first.coordinates(counts.correct[:, :tasks])
-        yield mixtures_of(first, u, moments.norm2)
-        if self.least is not None:
-            yield from self.least.of_methods(design.classes, counts, tasks, moments)
-
-    def of_pairs(
-        self,
-        design: Any,
-        counts: Counts,
-        tasks: int,
-        methods: Ints,
-        versus: Ints,
-        difference: Moments,
+    def laws(
+        self, design: Any, counts: Counts, tasks: int, pairs: Places | None, moments: Moments
     ) -> Iterator[tuple[Any, Laws]]:
-        """Give the same of pairs; they are kept if pairs are few."""
-        arguments = design.prefix(tasks), counts, methods, versus, difference.norm2
-        if len(methods) > _MOST_KEPT:
-            yield from _blocks(*arguments)
+        """Give mixtures, and those of the classes alone; they are kept if pairs are few."""
+        first, norm2 = design.prefix(tasks), moments.norm2
+        if first.independent:
+            yield slice(None), mixtures_of(first, None, norm2)
+        elif pairs is None:
+            u = first.coordinates(counts.correct[:, :tasks])
+            yield slice(None), mixtures_of(first, u, norm2)
+        elif len(norm2) > _MOST_KEPT:
+            yield from _blocks(first, counts, *pairs, norm2)
         else:
-            kept = _kept(*arguments[:2], *(array.tobytes() for array in arguments[2:]))
-            kept[:] = kept or [*_blocks(*arguments)]
+            kept = _kept(first, counts, *(array.tobytes() for array in (*pairs, norm2)))
+            kept[:] = kept or [*_blocks(first, counts, *pairs, norm2)]
             yield from kept
         if self.least is not None:
-            of = tasks, methods, versus, difference
-            yield from self.least.of_pairs(design.classes, counts, *of)
+            yield from self.least.laws(design.classes, counts, tasks, pairs, moments)
 
     def independent(self, design: Any, tasks: int) -> int:
         """Count tasks that share no class, or superclass."""
@@ -101,9 +89,6 @@ def _blocks(
     Their coordinates (P, k) are differences of the methods' own; where queries per task
     differ, of the exact differences, since large numbers may cancel there.
     """
-    if design.independent:
-        yield slice(None), mixtures_of(design, None, norm2)
-        return
     u = _coordinates(design, counts)
     step = max(1, _NUMBERS_AT_ONCE // max(u.shape[1], 1) // ROWS) * ROWS
     for start in range(0, len(methods), step):

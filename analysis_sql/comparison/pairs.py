@@ -97,6 +97,10 @@ def _reported_widths(widths: Any, verdict: NDArray[np.int8]) -> Floats:
     return np.where((verdict == IDENTICAL) & np.isnan(widths), 0.0, widths)
 
 
+Places = tuple[Ints, Ints]
+"""Positions of the first and the second methods of pairs (P,)."""
+
+
 class Laws(Protocol):
     """What half-widths and p-values of means, or of differences, follow from, given their moments.
 
@@ -124,22 +128,13 @@ class Kind(Struct, frozen=True):
 
     name: IntervalKind
 
-    def of_methods(
-        self, design: Any, counts: Counts, tasks: int, moments: Moments
-    ) -> Iterator[Laws]:
-        """Give the laws of all methods' means over the first tasks, whose moments are given."""
-        raise NotImplementedError
-
-    def of_pairs(
-        self,
-        design: Any,
-        counts: Counts,
-        tasks: int,
-        methods: Ints,
-        versus: Ints,
-        difference: Moments,
+    def laws(
+        self, design: Any, counts: Counts, tasks: int, pairs: Places | None, moments: Moments
     ) -> Iterator[tuple[Any, Laws]]:
-        """Give some of the pairs at two lists of positions (P,), and their laws."""
+        """Give some places at a time, and their laws, over the first tasks.
+
+        Of pairs (P,), or of None all methods (M,); their moments are those of the same.
+        """
         raise NotImplementedError
 
     def independent(self, design: Any, tasks: int) -> int | None:
@@ -164,8 +159,7 @@ class Kind(Struct, frozen=True):
         for tasks, rows in _by_tasks(counts.tasks):
             some = counts if len(rows) == len(counts) else counts.some(rows)
             own = moments.some(rows)
-            every = ((slice(None), laws) for laws in self.of_methods(design, some, tasks, own))
-            values[rows] = _largest(every, own, compute)
+            values[rows] = _largest(self.laws(design, some, tasks, None, own), own, compute)
         return values
 
     def pairs(self, design: Any, counts: Counts, level: float) -> Pairs:
@@ -177,7 +171,7 @@ class Kind(Struct, frozen=True):
         p, differences = np.full(len(methods), np.nan), pair_differences(counts, methods, versus)
         for tasks, at in _by_tasks(np.minimum(counts.tasks[methods], counts.tasks[versus])):
             some = differences.some(at)
-            every = self.of_pairs(design, counts, tasks, methods[at], versus[at], some)
+            every = self.laws(design, counts, tasks, (methods[at], versus[at]), some)
             p[at] = _largest(every, some, lambda laws, difference: laws.p(difference))
         return p
 
@@ -225,20 +219,18 @@ class Pairs:
 
     def widths(self, tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
         """Compute half-widths (P,) of differences over the first tasks; NaN without an interval."""
-        every = self._how.of_pairs(self._design, self.counts, tasks, methods, versus, difference)
-        return _largest(every, difference, lambda laws, of: laws.halfwidths(of, self.level))
+        return self._largest(tasks, (methods, versus), difference)
 
     def _widths_of_methods(self, tasks: int) -> Floats:
         """Compute half-widths (M,) of means over the first tasks."""
         if tasks not in self._own:
-            first = self.counts.first(tasks)
-            own = first.moments()
-            found = self._how.of_methods(self._design, self.counts, tasks, own)
-            every = ((slice(None), laws) for laws in found)
-            self._own[tasks] = _largest(
-                every, own, lambda laws, of: laws.halfwidths(of, self.level)
-            )
+            own = self.counts.first(tasks).moments()
+            self._own[tasks] = self._largest(tasks, None, own)
         return self._own[tasks]
+
+    def _largest(self, tasks: int, pairs: Places | None, moments: Moments) -> Floats:
+        every = self._how.laws(self._design, self.counts, tasks, pairs, moments)
+        return _largest(every, moments, lambda laws, of: laws.halfwidths(of, self.level))
 
     def _first(self, tasks: int, methods: Ints, versus: Ints) -> PairColumns:
         """Compare methods with others over the first tasks."""
@@ -286,12 +278,8 @@ class PrimaryLaws(Struct, frozen=True):
 class PrimaryKind(Kind, frozen=True):
     """A kind that needs no design."""
 
-    def of_methods(self, *of: Any) -> Iterator[Laws]:
-        """Give its laws."""
-        yield PrimaryLaws(self.name)
-
-    def of_pairs(self, *of: Any) -> Iterator[tuple[Any, Laws]]:
-        """Give all pairs."""
+    def laws(self, *of: Any) -> Iterator[tuple[Any, Laws]]:
+        """Give all places, and one law."""
         yield slice(None), PrimaryLaws(self.name)
 
 

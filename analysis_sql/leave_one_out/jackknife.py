@@ -395,3 +395,9 @@ class Forms:
         product = (self._values[rows] * self._weights) @ self._values[columns].T
         differences = self.own[rows, None] + self.own[columns] - 2.0 * product
         return np.asarray(np.where(rows[:, None] == columns, self.own[rows, None], differences))
+
+
+def or_unknown(found: Floats) -> Floats:
+    """Put NaN behind numbers of methods (N, M), or of pairs (N, M, M), for those at place -1."""
+    widths = [(0, 0), *[(0, 1)] * (found.ndim - 1)]
+    return np.pad(found, widths, constant_values=np.nan)

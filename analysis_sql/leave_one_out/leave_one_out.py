@@ -26,7 +26,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from analysis_sql.comparison.pairs import Kind, Laws
+from analysis_sql.comparison.pairs import Kind, Laws, Places
 from analysis_sql.comparison.verdicts import constant_p
 from analysis_sql.intervals.arrays import Bools, Floats, Ints, settled
 from analysis_sql.intervals.counts import (
@@ -210,10 +210,12 @@ class Sums:
     def block(self, rows: Ints, columns: Ints, close: Any) -> Floats:
         """Return those of pairs (3, R, S), of `close` ones (P, 2) from differences themselves."""
         variance, noise, total = (form.block(rows, columns) for form in (*self._forms, self.total))
-        freedom = np.empty(total.shape)
-        for values, row in zip(freedom, rows.tolist(), strict=True):
-            others = np.where((columns == row)[:, None], 0.0, self._a[columns])
-            values[:] = self._jackknife.freedom(self._a[row] - others)
+        freedom = self._jackknife.freedom(self._a)
+        if self._jackknife.tails:  # whose fourth powers would cancel
+            every = self._a[columns]
+            others = (np.where((columns == row)[:, None], 0.0, every) for row in rows)
+            apart = (self._a[row] - other for row, other in zip(rows, others, strict=True))
+            freedom = np.stack([*map(self._jackknife.freedom, apart)])
         found = self._found(variance + noise, total, freedom)
         for at in some_of(close, self._values.shape[1]):
             differences = self._values[rows[at[0]]] - self._values[columns[at[1]]]
@@ -287,8 +289,7 @@ class Influences:
         """Compute the intervals of the methods by themselves, (M, 1)."""
         noise, constant = self._noise.own[:, None], self._constant[:, None]
         if self._all_ways is not None:
-            own = [values[:, None] for values in self._all_ways.own]
-            laws, noise, constant = self._laws_of_draws(own)
+            laws, noise, constant = self._laws_of_draws(self._all_ways.own[..., None])
         else:
             laws = self._laws(noise, lambda sums: sums.own[..., None])
         no = np.zeros_like(constant)
@@ -323,7 +324,7 @@ class Influences:
                 laws[name] = Law(np.maximum(found[0], 0.0) + noise, found[1], df)
         return laws
 
-    def _laws_of_draws(self, found: Sequence[Floats]) -> tuple[dict[LeftOut, Law], Floats, Bools]:
+    def _laws_of_draws(self, found: Floats) -> tuple[dict[LeftOut, Law], Floats, Bools]:
         """Return those of draws of all classes from the numbers of :class:`AllWaySums`.
 
         And the variance that draws add, and where nothing varies.
@@ -331,7 +332,7 @@ class Influences:
         images, df, of_draws, both = found[:4]
         draws, no = RunTerms(of_draws, of_draws**2 / max(self._design.tasks - 1, 1), both), 0 * both
         laws: dict[LeftOut, Law] = {"images": Law(images, no, df, draws)}
-        if found[4:]:
+        if len(found) > 4:
             laws["classes"] = Law(found[4], no, float(self._design.class_of_image.max()), draws)
         return laws, of_draws, laws["images"].whole == 0
 
@@ -451,35 +452,24 @@ class LeftOutKind(Kind, frozen=True):
 
     name: LeftOut
 
-    def of_methods(
-        self, design: FirstTasks, counts: Counts, tasks: int, moments: Moments
-    ) -> Iterator[Laws]:
-        """Give the laws of the kind and of those before it, none of which is wider."""
-        yield from self._laws(design, tasks, partial(design.own, counts, tasks), (slice(None), 0))
-
-    def of_pairs(
-        self,
-        design: FirstTasks,
-        counts: Counts,
-        tasks: int,
-        methods: Ints,
-        versus: Ints,
-        difference: Moments,
+    def laws(
+        self, design: FirstTasks, counts: Counts, tasks: int, pairs: Places | None, moments: Moments
     ) -> Iterator[tuple[Any, Laws]]:
-        """Give the same of the pairs of one method after another."""
-        for method in np.unique(methods).tolist():
-            some = np.flatnonzero(methods == method)
-            found, at = partial(design.row, counts, tasks, method), (method % _ROWS, versus[some])
-            yield from ((some, laws) for laws in self._laws(design, tasks, found, at))
+        """Give the laws of the kind and of those before it, none of which is wider."""
+        if (first := design.at(tasks, self.name)) is None:
+            return
+        for method in [-1] if pairs is None else np.unique(pairs[0]).tolist():
+            some: Any = slice(None)
+            at: Any = slice(None), 0
+            found = partial(design.own, counts, tasks)
+            if pairs is not None:
+                some = np.flatnonzero(pairs[0] == method)
+                at = method % _ROWS, pairs[1][some]
+                found = partial(design.row, counts, tasks, method)
+            for kind in LEFT_OUT[: LEFT_OUT.index(self.name) + 1]:
+                yield some, LeftOutLaws(kind, found, at, first.disjoint_tasks(kind))
 
     def independent(self, design: FirstTasks, tasks: int) -> int:
         """Count tasks that have no unit in common."""
         first = design.at(tasks, self.name)
         return 0 if first is None else first.disjoint_tasks(self.name)
-
-    def _laws(
-        self, design: FirstTasks, tasks: int, found: Callable[[float], LeaveOneOut], at: Any
-    ) -> Iterator[LeftOutLaws]:
-        if (first := design.at(tasks, self.name)) is not None:
-            for kind in LEFT_OUT[: LEFT_OUT.index(self.name) + 1]:
-                yield LeftOutLaws(kind, found, at, first.disjoint_tasks(kind))

@@ -39,6 +39,7 @@ from analysis_sql.leave_one_out.jackknife import (
     Membership,
     incidence,
     leave_out_images,
+    or_unknown,
     per_unit,
     some_of,
 )
@@ -213,14 +214,12 @@ class ProductSums(ABC):
         """V and τ of each method (2, M)."""
         if len(self._u) <= _TOGETHER:
             return np.diagonal(self._of_pairs, axis1=1, axis2=2)[:, self._place]
-        of_known = np.stack(self._sums(_products_of_each))
-        return np.pad(of_known, ((0, 0), (0, 1)), constant_values=np.nan)[:, self._place]
+        return or_unknown(np.stack(self._sums(_products_of_each)))[:, self._place]
 
     @cached_property
     def _of_pairs(self) -> Floats:
         """V and τ of all pairs of known ones, of these themselves on the diagonal; then NaN."""
-        found = np.stack(self._sums(_products_of_pairs))
-        return np.pad(found, ((0, 0), (0, 1), (0, 1)), constant_values=np.nan)
+        return or_unknown(np.stack(self._sums(_products_of_pairs)))
 
     @abstractmethod
     def _sums(self, products: Products) -> tuple[Floats, Floats]:

@@ -155,7 +155,7 @@ def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str
     """Say what weakens the intervals, and that verdicts are not corrected."""
     if len(differences) > 1:
         differ = [one["images_verdict"] in ("better", "worse") for one in differences]
-        p = holm(np.array([one["images_p"] for one in differences], float)).p
+        p = holm(np.array([one["images_p"] for one in differences], float))
         adjusted = f", {int((p[differ] < 1.0 - level).sum())} by Holm" if any(differ) else ""
         yield (
             f"Not corrected for multiple comparisons: {len(differences)} pairs, "

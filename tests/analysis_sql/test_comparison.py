@@ -20,6 +20,7 @@ from analysis_sql.comparison.pairs import PrimaryKind, pair_arrays, pair_differe
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     Verdict,
+    conclusive,
     direct_verdicts,
     holm,
     paired_p,
@@ -74,19 +75,17 @@ def test_separate_intervals_that_touch_overlap():
 def test_holm_by_hand():
     p = np.array([0.01, 0.04, 0.03, 0.005])
     # sorted 0.005 0.01 0.03 0.04: Holm 4, 3, 2, 1 times: 0.02 0.03 0.06 and 0.04, raised to 0.06
-    assert holm(p).p == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm(p).significant(0.95).tolist() == [True, False, False, True]
+    assert holm(p) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert conclusive(holm(p), 0.95).tolist() == [True, False, False, True]
 
 
 def test_what_cannot_be_compared_is_no_member_of_the_family():
     p = np.array([[nan, 0.01], [0.02, nan]])
     found = holm(p)
-    assert found.size == 2
-    assert found.p[[0, 1], [1, 0]] == pytest.approx([0.02, 0.02])
-    assert np.isnan(found.p[[0, 1], [0, 1]]).all()
-    assert found.significant(0.95).tolist() == [[False, True], [True, False]]
-    assert holm(np.array([nan])).size == 0
-    assert holm(np.empty(0)).p.size == 0
+    assert found[[0, 1], [1, 0]] == pytest.approx([0.02, 0.02])
+    assert np.isnan(found[[0, 1], [0, 1]]).all()
+    assert conclusive(found, 0.95).tolist() == [[False, True], [True, False]]
+    assert holm(np.empty(0)).size == 0
 
 
 families = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
@@ -99,7 +98,7 @@ def test_adjusted_values_reject_what_stepping_down_rejects(p, a):
         if (n - i) * p[at] > a:
             break
         rejected.add(at)
-    assert set(np.flatnonzero(holm(p).p <= a)) == rejected
+    assert set(np.flatnonzero(holm(p) <= a)) == rejected
 
 
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=40), st.sampled_from(["open", "closed"]))
@@ -263,7 +262,7 @@ def test_new_images(case, level, kind):
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
-    assert holm(np.array([p])).significant(level).tolist() == [told]
+    assert conclusive(holm(np.array([p])), level).tolist() == [told]
     found = pairwise_tests(("a", "b"), counts, kind, {}).at(level)
     assert (found.best, found.tied[kind][0]) == (("b", "b") if step < 0 else ("a", "a"))
     assert (len(found.tied[kind]) == 1) == told
