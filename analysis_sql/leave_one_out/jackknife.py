@@ -245,7 +245,8 @@ class Jackknife(Struct, frozen=True, eq=False):
         n = float(self.units)
         if not (self.of_noise and self.tails):
             return n - 1.0 if self.of_noise else np.inf
-        squares, fourths = (np.sum(power, axis=1) for power in (a**2, a**4))
+        squares = np.einsum("nr,nr->n", a, a)
+        fourths = np.einsum("nr,nr->n", a * a, a * a)
         kurtosis = np.zeros_like(squares)
         if n >= 4:
             three = np.full_like(squares, 3.0)

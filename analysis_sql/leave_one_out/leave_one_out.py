@@ -212,10 +212,11 @@ class Sums:
         variance, noise, total = (form.block(rows, columns) for form in (*self._forms, self.total))
         freedom = self._jackknife.freedom(self._a)
         if self._jackknife.tails:  # whose fourth powers would cancel
-            every = self._a[columns]
-            others = (np.where((columns == row)[:, None], 0.0, every) for row in rows)
-            apart = (self._a[row] - other for row, other in zip(rows, others, strict=True))
-            freedom = np.stack([*map(self._jackknife.freedom, apart)])
+            freedom, every = np.empty(total.shape), self._a[columns]
+            for values, row in zip(freedom, rows.tolist(), strict=True):
+                apart = self._a[row] - every
+                apart[columns == row] = self._a[row]
+                values[:] = self._jackknife.freedom(apart)
         found = self._found(variance + noise, total, freedom)
         for at in some_of(close, self._values.shape[1]):
             differences = self._values[rows[at[0]]] - self._values[columns[at[1]]]
