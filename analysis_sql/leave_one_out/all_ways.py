@@ -332,8 +332,8 @@ class AllWaySums:
 
     def _draws(self, methods: Sequence[RightQueries]) -> list[Floats]:
         """Return the share of right runs by draw and image (M, n), 0 where it is no query."""
-        shares = [own.shares for own in methods]
-        return [self._on_images([own[r] for own in shares], r) for r in self._every]
+        shares, draws = [own.shares for own in methods], range(self._design.tasks)
+        return [self._on_images([own[r] for own in shares], r) for r in draws]
 
     def _without(self, methods: Sequence[RightQueries]) -> Floats | None:
         """Return the methods' means without each class (M, C), NaN of those without second-bests.
@@ -348,15 +348,13 @@ class AllWaySums:
             if method.regained is None:
                 continue
             runs = [
-                np.stack([self._on_images([own[r]], r, -1)[0] for r in self._every]).astype(int)
+                np.stack([self._on_images([one], r, -1)[0] for r, one in enumerate(own)]).astype(
+                    int
+                )
                 for own in method.regained
             ]
             made[k] = np.mean([cells.means_without(x[:, k], regained) for regained in runs], axis=0)
         return made
-
-    @property
-    def _every(self) -> range:
-        return range(self._design.tasks)
 
     def _on_images(self, values: Sequence[Any], draw: int, nothing: int = 0) -> Floats:
         """Return values of a draw's queries by image (M, n)."""
