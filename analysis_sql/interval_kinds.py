@@ -10,14 +10,13 @@ every table, file, p-value and ranking takes it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
-from analysis_sql.comparison.pairs import Pairs, pair_differences
-from analysis_sql.comparison.verdicts import paired_p
+from analysis_sql.comparison.pairs import Kind, PrimaryKind
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LeftOut
@@ -26,33 +25,6 @@ from benchmark_spec.protocol import IntervalKind
 
 Designs = Mapping[IntervalKind, Any]
 """The designs of a task set, by the additional kind that needs them."""
-
-
-class Kind(Protocol):
-    """Computes half-widths and p-values of a kind, by a set's design.
-
-    An interval is mean ± half-width.  The order of tasks, and the order and names of methods,
-    change nothing.  Half-widths are continuous in the level, and p is their inverse: a difference
-    is significant at a level exactly where p is below 1 - level, and p is 1 - level where the
-    interval ends at 0 (nearly, where training runs count, which p interpolates); both count
-    training runs.
-    """
-
-    def method_halfwidths(self, design: Any, counts: Counts, level: float) -> Floats:
-        """Compute half-widths (M,) of methods' means, each over the tasks that it answered."""
-        ...
-
-    def pairs(self, design: Any, counts: Counts, level: float) -> Pairs:
-        """Return the comparisons of a set's methods."""
-        ...
-
-    def p_values(self, design: Any, counts: Counts, methods: Ints, versus: Ints) -> Floats:
-        """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions."""
-        ...
-
-    def method_p_values(self, design: Any, counts: Counts) -> Floats:
-        """Compute two-sided p-values (M,) of methods' means, which may be differences, being 0."""
-        ...
 
 
 class AdditionalKind(Struct, frozen=True):
@@ -169,6 +141,5 @@ def pair_p(
     """
     if not first.size:
         return np.empty(0)
-    if design is not None:
-        return np.asarray(ADDITIONAL_KINDS[kind].how.p_values(design, counts, first, second))
-    return np.asarray(paired_p(pair_differences(counts, first, second), kind))
+    how = PrimaryKind(kind) if design is None else ADDITIONAL_KINDS[kind].how
+    return how.p_values(design, counts, first, second)

@@ -102,6 +102,11 @@ class ClassDesign(Struct, frozen=True, eq=False, dict=True):
         return int(self.uses @ self.uses) / self.tasks**2
 
     @property
+    def independent(self) -> bool:
+        """Whether tasks are independent, and there is an interval."""
+        return self.disjoint and self.obstacle is None
+
+    @property
     def disjoint(self) -> bool:
         """Whether no class is used twice: tasks are then independent, whatever σ_b²."""
         return int(self.uses.max()) == 1

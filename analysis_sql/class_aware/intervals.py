@@ -28,7 +28,10 @@ from analysis_sql.intervals.student import student_tail
 
 
 class Mixtures(Struct, frozen=True, eq=False):
-    """Laws of P means: those of methods or differences on a design's tasks, at whatever level."""
+    """Laws of P means: those of methods or differences on a design's tasks, at whatever level.
+
+    Where tasks are independent, those of the open interval.
+    """
 
     design: Any
     norm2: Floats
@@ -37,35 +40,50 @@ class Mixtures(Struct, frozen=True, eq=False):
     """Some rows of a `norm2` above 0 at a time: where they are (p,), the weights of ratios and
     their standard errors by |y - ȳ|, both (p, G).  There are none where none is needed."""
 
+    def halfwidths(self, moments: Moments, level: float) -> Floats:
+        """Compute half-widths (P,), percentage points, from the moments of the same.
 
-def halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
-    """Compute half-widths (P,) of class-aware intervals, percentage points.
+        NaN where there is no interval: counts that are all equal, T < 2, or tasks that all have the
+        same classes (see ``design.obstacle``).
+        """
+        check_level(level)
+        if self.design.independent:
+            of_images = np.asarray(open_halfwidths(moments, "open", level), np.float64)
+            return np.where(self.norm2 > 0, of_images, np.nan)
+        widths = self.task_halfwidths(moments, level)
+        return np.asarray(for_new_runs(widths, moments.run_terms, level))
 
-    From mixtures of counts, or of differences, and the moments of the same.  NaN where there is no
-    interval: counts that are all equal, T < 2, or tasks that all have the same classes (see
-    ``design.obstacle``).  If no class is used twice, the open interval's.
-    """
-    check_level(level)
-    if mixtures.design.disjoint:
-        of_images = np.asarray(open_halfwidths(moments, "open", level), np.float64)
-        return np.where(mixtures.norm2 > 0, of_images, np.nan)
-    return mixture_halfwidths(mixtures, moments, level)
+    def task_halfwidths(self, moments: Moments, level: float) -> Floats:
+        """Compute the same as if runs did not differ."""
+        relative = relative_halfwidths(self, level)
+        return settled(relative * np.sqrt(self.norm2) * 100.0 / moments.queries_per_task)
 
+    def p(self, moments: Moments) -> Floats:
+        """Compute two-sided p-values (P,): 1 - the level at which 0 is just outside.
 
-def mixture_halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
-    """Compute the same where tasks share classes, or superclasses."""
-    widths = task_halfwidths(mixtures, moments, level)
-    return np.asarray(for_new_runs(widths, moments.run_terms, level))
-
-
-def task_halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
-    """Compute the same as if runs did not differ."""
-    relative = relative_halfwidths(mixtures, level)
-    return settled(relative * np.sqrt(mixtures.norm2) * 100.0 / moments.queries_per_task)
+        The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).
+        As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are
+        identical, that of the sign-flip test where all differences are equal but not 0, on tasks of
+        which D share no class, and NaN where there is no interval.  Higher where methods have
+        several runs: :meth:`Moments.p_for_new_runs`.
+        """
+        if self.design.independent:
+            return np.asarray(paired_p(moments, "open"), np.float64)
+        p = np.where(np.asarray(moments.all_zero), 1.0, np.nan)
+        alike = np.asarray(moments.constant) & (np.asarray(moments.total) != 0)
+        if alike.any():
+            p[alike] = constant_p(self.design.disjoint_tasks)
+        if self.design.obstacle is not None:
+            return p
+        rows = np.flatnonzero(self.norm2 > 0)
+        halves = tails(self, np.abs(np.asarray(moments.total)) / self.design.tasks)
+        p[rows] = np.minimum(settled(2.0 * halves[rows]), 1.0)
+        widths = partial(self.task_halfwidths, moments, REFERENCE)
+        return np.asarray(moments.p_for_new_runs(p, widths))
 
 
 def relative_halfwidths(mixtures: Mixtures, level: float) -> Floats:
-    """Compute half-widths (P,) as shares of |y - ȳ|; NaN as :func:`halfwidths`."""
+    """Compute half-widths (P,) as shares of |y - ȳ|; NaN as :meth:`Mixtures.halfwidths`."""
     design = mixtures.design
     widths = np.full(len(mixtures.norm2), np.nan)
     for rows, weights, errors in mixtures.parts:
@@ -73,11 +91,13 @@ def relative_halfwidths(mixtures: Mixtures, level: float) -> Floats:
     return widths
 
 
-def mixtures_of(design: Any, u: NDArray[Any], norm2: NDArray[Any]) -> Mixtures:
+def mixtures_of(design: Any, u: NDArray[Any] | None, norm2: NDArray[Any]) -> Mixtures:
     """Compute mixtures from a design's coordinates (P, k) of y, in any units.
 
-    `norm2` (P,) is |y - ȳ|² in their square.
+    `norm2` (P,) is |y - ȳ|² in their square.  Independent tasks need no coordinates.
     """
+    if u is None:
+        return Mixtures(design, norm2, ())
     usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
     parts = []
     for start in range(0, usable.size, design.rows_at_once):
@@ -103,43 +123,8 @@ def mixture(shares: Shares) -> tuple[Floats, Floats]:
     return weights, np.sqrt(scales / (design.tasks - 1) * per_task)
 
 
-def p_values(mixtures: Mixtures, moments: Moments) -> Floats:
-    """Compute two-sided p-values (P,) for new classes: 1 - the level at which 0 is just outside.
-
-    The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).
-    As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are
-    identical, that of the sign-flip test where all differences are equal but not 0, on tasks of
-    which D share no class, and NaN where there is no interval.  Higher where methods have several
-    runs: :meth:`Moments.p_for_new_runs`.  Arguments as of :func:`halfwidths`.
-    """
-    if mixtures.design.disjoint:
-        return np.asarray(paired_p(moments, "open"), np.float64)
-    return mixture_p_values(mixtures, moments)
-
-
-def constant_p_values(design: Any, moments: Moments) -> Floats:
-    """Give p-values (P,) where nothing varies, NaN elsewhere; see :func:`p_values`."""
-    p = np.where(np.asarray(moments.all_zero), 1.0, np.nan)
-    alike = np.asarray(moments.constant) & (np.asarray(moments.total) != 0)
-    if alike.any():
-        p[alike] = constant_p(design.disjoint_tasks)
-    return p
-
-
-def mixture_p_values(mixtures: Mixtures, moments: Moments) -> Floats:
-    """Give p-values (P,) by the tails of mixtures, and raise them by what runs add."""
-    p = constant_p_values(mixtures.design, moments)
-    if mixtures.design.obstacle is not None:
-        return p
-    rows = np.flatnonzero(mixtures.norm2 > 0)
-    halves = tails(mixtures, np.abs(np.asarray(moments.total)) / mixtures.design.tasks)
-    p[rows] = np.minimum(settled(2.0 * halves[rows]), 1.0)
-    widths = partial(task_halfwidths, mixtures, moments, REFERENCE)
-    return np.asarray(moments.p_for_new_runs(p, widths))
-
-
 def tails(mixtures: Mixtures, mean: Floats) -> Floats:
-    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios; NaN as :func:`halfwidths`.
+    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios; NaN as half-widths.
 
     `mean` (P,) is y's, in the units of the coordinates.
     """

@@ -54,8 +54,8 @@ _STEP, _WIDEST = 1.1, 0.15
 _PLACES: Floats = np.linspace(0.1, 6.0, 40)
 """Values of t at which the width of ln L is bounded."""
 
-_STEPS = 60
-_ENOUGH = 1e-10
+_STEPS = 50
+"""Halvings in the search for the greatest likelihood."""
 
 
 def points(
@@ -181,10 +181,9 @@ def variance_components(
 
 
 def _best(shares: Shares) -> Floats:
-    """Return the ratio g (P,) of the greatest likelihood: 0, or to ``_ENOUGH`` in ln g.
+    """Return the ratio g (P,) of the greatest likelihood, or 0.
 
-    The best point of the grid, then Newton's method on the slope in s = ln(λ̄g) between its two
-    neighbours, or halving where that leaves them.
+    By halving between the two neighbours of the best point of the grid, on the slope in s = ln(λ̄g).
     """
     design = shares.design
     places = np.log(np.maximum(grid(design).shares, np.exp(_LEAST)))
@@ -192,26 +191,11 @@ def _best(shares: Shares) -> Floats:
     s = places[best]
     rows = np.flatnonzero((best > 0) & (best < places.size - 1))
     low, high = places[best[rows] - 1], places[best[rows] + 1]
-    squares, rest = shares.squares[rows], shares.rest[rows]
-    at = s[rows]
     for _ in range(_STEPS):
-        grown = np.exp(at)[:, None] / design.typical * design.eigenvalues
-        part = grown / (1.0 + grown)
-        bend = part / (1.0 + grown)  # derivative of `part` in s
-        kept = squares / (1.0 + grown)
-        scale = kept.sum(axis=1) + rest
-        first = -(kept * part).sum(axis=1)  # of q
-        second = (kept * (part * part - bend)).sum(axis=1)
-        freedom = design.tasks - 1
-        slope = -0.5 * (freedom * first / scale + part.sum(axis=1))
-        curve = -0.5 * (freedom * (second / scale - np.square(first / scale)) + bend.sum(axis=1))
-        low, high = np.where(slope > 0, at, low), np.where(slope > 0, high, at)
-        step = at - np.divide(slope, curve, where=curve < 0, out=np.full(at.shape, np.inf))
-        following = np.where((step >= low) & (step <= high), step, (low + high) / 2)
-        following = np.where(np.abs(step - at) < _ENOUGH, at, following)
-        moved = np.abs(following - at).max(initial=0.0)
-        at = following
-        if moved < _ENOUGH:
-            break
-    s[rows] = at
+        s[rows] = (low + high) / 2.0
+        grown = np.exp(s[rows])[:, None] / design.typical * design.eigenvalues
+        part, kept = grown / (1.0 + grown), shares.squares[rows] / (1.0 + grown)
+        moved = (kept * part).sum(axis=1) / (kept.sum(axis=1) + shares.rest[rows])
+        rises = (design.tasks - 1) * moved > part.sum(axis=1)
+        low, high = np.where(rises, s[rows], low), np.where(rises, high, s[rows])
     return np.where(best > 0, np.exp(s) / design.typical, 0.0)

@@ -40,11 +40,9 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals as new_classes
 from analysis_sql.class_aware.design import ROWS, ClassDesign, product_by_row
-from analysis_sql.class_aware.intervals import Mixtures
 from analysis_sql.class_aware.likelihood import Shares, grid, least_rest, points
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
 from analysis_sql.intervals.bounds import disjoint_tasks
-from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.student import BLOCK, NODE, node_quantiles
 
 _RANGE = -10.125, 14.125
@@ -135,9 +133,9 @@ class SuperclassDesign(Struct, frozen=True, eq=False, dict=True):
         return counted.reshape(self.tasks, self.superclasses)
 
     @cached_property
-    def disjoint(self) -> bool:
-        """Whether no superclass is in two tasks: tasks are then independent."""
-        return int((self.members > 0).sum(axis=0).max()) == 1
+    def independent(self) -> bool:
+        """Whether no superclass is in two tasks, and there is an interval."""
+        return self.obstacle is None and int((self.members > 0).sum(axis=0).max()) == 1
 
     @cached_property
     def disjoint_tasks(self) -> int:
@@ -335,30 +333,3 @@ def _(
     """Give them on nodes of ln(se)."""
     some = coordinates, norm2
     return _on_nodes(*weighted(design, *some, _that_matters(design, *some)))
-
-
-def halfwidths(mixtures: Mixtures, moments: Moments, level: float) -> Floats:
-    """Compute half-widths (P,) for new superclasses, percentage points, by these alone.
-
-    Arguments as of :func:`analysis_sql.class_aware.intervals.halfwidths`.  NaN where there is no
-    interval: counts that are all equal, or an obstacle of the design.  0 if no superclass is in two
-    tasks.
-    """
-    if _independent(mixtures.design):
-        return np.zeros(len(mixtures.norm2))
-    return new_classes.mixture_halfwidths(mixtures, moments, level)
-
-
-def p_values(mixtures: Mixtures, moments: Moments) -> Floats:
-    """Compute two-sided p-values (P,) for new superclasses, by these alone.
-
-    As :func:`analysis_sql.class_aware.intervals.p_values`, with tasks that share no superclass.
-    """
-    if _independent(mixtures.design):
-        p = new_classes.constant_p_values(mixtures.design, moments)
-        return np.where(np.asarray(moments.constant), p, 0.0)
-    return new_classes.mixture_p_values(mixtures, moments)
-
-
-def _independent(design: SuperclassDesign) -> bool:
-    return design.obstacle is None and design.disjoint

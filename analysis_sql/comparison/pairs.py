@@ -8,8 +8,8 @@ of its two units, never all methods to one of all.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -20,6 +20,7 @@ from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
     PairColumns,
     direct_verdicts,
+    paired_p,
     paired_verdicts,
 )
 from analysis_sql.intervals.arrays import Floats, Ints
@@ -96,27 +97,111 @@ def _reported_widths(widths: Any, verdict: NDArray[np.int8]) -> Floats:
     return np.where((verdict == IDENTICAL) & np.isnan(widths), 0.0, widths)
 
 
+Places = tuple[Ints, Ints]
+"""Positions of the first and the second methods of pairs (P,)."""
+
+
+class Laws(Protocol):
+    """What half-widths and p-values of means, or of differences, follow from, given their moments.
+
+    Half-widths are continuous in the level, and p is their inverse: a difference is significant at
+    a level exactly where p is below 1 - level, and p is 1 - level where the interval ends at 0
+    (nearly, where training runs count, which p interpolates); both count training runs.
+    """
+
+    def halfwidths(self, moments: Moments, level: float) -> Floats:
+        """Compute half-widths (P,), percentage points; NaN without an interval."""
+        ...
+
+    def p(self, moments: Moments) -> Floats:
+        """Compute two-sided p-values (P,), of means being 0; NaN where there is none."""
+        ...
+
+
+class Kind(Struct, frozen=True):
+    """Computes half-widths and p-values of a kind of interval, by a set's design.
+
+    An interval is mean ± half-width.  The order of tasks, and the order and names of methods,
+    change nothing.  A kind about more than another gives the laws of both: the wider half-width and
+    the larger p count.
+    """
+
+    name: IntervalKind
+
+    def laws(
+        self, design: Any, counts: Counts, tasks: int, pairs: Places | None, moments: Moments
+    ) -> Iterator[tuple[Any, Laws]]:
+        """Give some places at a time, and their laws, over the first tasks.
+
+        Of pairs (P,), or of None all methods (M,); their moments are those of the same.
+        """
+        raise NotImplementedError
+
+    def independent(self, design: Any, tasks: int) -> int | None:
+        """Count the independent ones of the first tasks, None of all.
+
+        By these, differences that are all equal are judged.
+        """
+        return None
+
+    def method_halfwidths(self, design: Any, counts: Counts, level: float) -> Floats:
+        """Compute half-widths (M,) of methods' means, each over the tasks that it answered."""
+        return self._by_method(design, counts, lambda laws, own: laws.halfwidths(own, level))
+
+    def method_p_values(self, design: Any, counts: Counts) -> Floats:
+        """Compute two-sided p-values (M,) of methods' means, which may be differences, being 0."""
+        return self._by_method(design, counts, lambda laws, own: laws.p(own))
+
+    def _by_method(
+        self, design: Any, counts: Counts, compute: Callable[[Laws, Moments], Floats]
+    ) -> Floats:
+        values, moments = np.full(len(counts), np.nan), counts.moments()
+        for tasks, rows in _by_tasks(counts.tasks):
+            some = counts if len(rows) == len(counts) else counts.some(rows)
+            own = moments.some(rows)
+            values[rows] = _largest(self.laws(design, some, tasks, None, own), own, compute)
+        return values
+
+    def pairs(self, design: Any, counts: Counts, level: float) -> Pairs:
+        """Return the comparisons of a set's methods."""
+        return Pairs(self, design, counts, level)
+
+    def p_values(self, design: Any, counts: Counts, methods: Ints, versus: Ints) -> Floats:
+        """Compute two-sided p-values (P,) of pairs of methods, at two lists of positions."""
+        p, differences = np.full(len(methods), np.nan), pair_differences(counts, methods, versus)
+        for tasks, at in _by_tasks(np.minimum(counts.tasks[methods], counts.tasks[versus])):
+            some = differences.some(at)
+            every = self.laws(design, counts, tasks, (methods[at], versus[at]), some)
+            p[at] = _largest(every, some, lambda laws, difference: laws.p(difference))
+        return p
+
+
+def _by_tasks(tasks: Ints) -> Iterator[tuple[int, Ints]]:
+    """Give each number of tasks above 0, and its places."""
+    for number in np.unique(tasks[tasks > 0]).tolist():
+        yield number, np.flatnonzero(tasks == number)
+
+
+def _largest(
+    every: Iterable[tuple[Any, Laws]], moments: Moments, compute: Callable[[Laws, Moments], Floats]
+) -> Floats:
+    """Compute the largest value (P,) by the laws of some places at a time; NaN of none."""
+    values = np.full(np.shape(moments.total), -np.inf)
+    for at, laws in every:
+        values[at] = np.maximum(values[at], compute(laws, moments.some(at)))
+    return np.where(np.isneginf(values), np.nan, values)
+
+
 class Pairs:
     """Compares the methods of a task set by one kind of interval, each pair over the tasks of both.
 
-    `own` computes half-widths (M,) of means from a number of tasks, the positions of methods (M,)
-    and their moments; `widths` those (P,) of differences from a number of tasks, the positions of
-    first and second methods (P,), and the differences' moments: a kind about more than images takes
-    the larger of its own and these. Both are NaN without an interval. `independent` counts the
-    independent ones of the first tasks, by which differences that are all equal are judged.
+    A kind about more than images takes the larger of its own :meth:`widths` and these.
     """
 
-    def __init__(
-        self,
-        kind: IntervalKind,
-        counts: Counts,
-        level: float,
-        own: Callable[[int, Ints, Moments], Floats],
-        widths: Callable[[int, Ints, Ints, Moments], Floats],
-        independent: Callable[[int], int] | None = None,
-    ) -> None:
-        self.kind, self.counts, self.level = kind, counts, level
-        self._own, self.widths, self._independent = own, widths, independent
+    def __init__(self, how: Kind, design: Any, counts: Counts, level: float) -> None:
+        self.kind, self.counts, self.level = how.name, counts, level
+        self._how, self._design = how, design
+        self._own: dict[int, Floats] = {}
 
     def columns(self, methods: int | Ints, versus: Ints) -> PairColumns:
         """Compare methods, or one, with others (P,), at least one pair, by their positions."""
@@ -132,16 +217,31 @@ class Pairs:
                 parts.append(self._first(tasks, methods[some], versus[some]))
         return PairColumns.join(parts).some(np.argsort(order))
 
+    def widths(self, tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
+        """Compute half-widths (P,) of differences over the first tasks; NaN without an interval."""
+        return self._largest(tasks, (methods, versus), difference)
+
+    def _widths_of_methods(self, tasks: int) -> Floats:
+        """Compute half-widths (M,) of means over the first tasks."""
+        if tasks not in self._own:
+            own = self.counts.first(tasks).moments()
+            self._own[tasks] = self._largest(tasks, None, own)
+        return self._own[tasks]
+
+    def _largest(self, tasks: int, pairs: Places | None, moments: Moments) -> Floats:
+        every = self._how.laws(self._design, self.counts, tasks, pairs, moments)
+        return _largest(every, moments, lambda laws, of: laws.halfwidths(of, self.level))
+
     def _first(self, tasks: int, methods: Ints, versus: Ints) -> PairColumns:
         """Compare methods with others over the first tasks."""
         rows, at = np.unique([methods, versus], return_inverse=True)
         own = self.counts.some(rows).first(tasks).moments()
-        width = self._own(tasks, rows, own)
+        width = self._widths_of_methods(tasks)[rows]
         difference = self.counts.differences(methods, versus, tasks).moments()
         paired = self.widths(tasks, methods, versus, difference)
         independent = None
-        if self._independent is not None and np.any(difference.constant):
-            independent = self._independent(tasks)  # takes long to find, and matters rarely
+        if np.any(difference.constant):  # it takes long to find, and matters rarely
+            independent = self._how.independent(self._design, tasks)
         verdict = paired_verdicts(difference, paired, self.kind, self.level, independent)
         if self.kind in ("closed", "open"):
             paired = _reported_widths(paired, verdict)
@@ -161,13 +261,26 @@ class Pairs:
         return PairColumns(*about, same, mean, halfwidth, constant, verdict, direct)
 
 
-def primary_pairs(counts: Counts, kind: IntervalKind, level: float) -> Pairs:
-    """Return the comparisons of a task set by its primary kind of interval."""
+class PrimaryLaws(Struct, frozen=True):
+    """The law of a kind that needs moments alone: ``open`` or ``closed``."""
 
-    def widths(*parts: Any) -> Floats:
-        return np.asarray(halfwidths(parts[-1], kind, level))
+    kind: IntervalKind
 
-    return Pairs(kind, counts, level, widths, widths)
+    def halfwidths(self, moments: Moments, level: float) -> Floats:
+        """Compute half-widths (P,) by :func:`analysis_sql.intervals.intervals.halfwidths`."""
+        return np.asarray(halfwidths(moments, self.kind, level))
+
+    def p(self, moments: Moments) -> Floats:
+        """Compute p-values (P,) by :func:`analysis_sql.comparison.verdicts.paired_p`."""
+        return np.asarray(paired_p(moments, self.kind), np.float64)
+
+
+class PrimaryKind(Kind, frozen=True):
+    """A kind that needs no design."""
+
+    def laws(self, *of: Any) -> Iterator[tuple[Any, Laws]]:
+        """Give all places, and one law."""
+        yield slice(None), PrimaryLaws(self.name)
 
 
 def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) -> Moments:
@@ -181,48 +294,51 @@ def pair_differences(counts: Counts, first: NDArray[Any], second: NDArray[Any]) 
 
 
 class _Products:
-    """The sums over common tasks of all pairs, some rows and columns at a time."""
+    """The sums over common tasks of all pairs, some rows and columns at a time.
+
+    Of integers they are exact, by the fastest product that is.
+    """
 
     def __init__(self, counts: Counts) -> None:
-        self._counts = counts
+        self._counts, self.own = counts, counts.moments()
         x, tasks = counts.correct, counts.tasks
-        self._x = _Factor(x)
-        self.own = counts.moments()
+        self._exact: Any = None if x.dtype.kind == "f" else np.int64
+        largest = max(int(x.max(initial=0)), -int(x.min(initial=0)), 1)
+        bound = largest**2 * x.shape[1]
+        kind: Any = np.float32 if bound < _EXACT_FLOAT32 else np.float64
+        if self._exact and bound >= _EXACT_FLOAT64:
+            kind = np.int64
+        self._x = x.astype(kind if self._exact else np.float64)
         self.lengths_differ = bool((tasks != tasks[0]).any())
         self._runs = bool(counts.run_variance.any())
         self._units_differ = bool((counts.queries_per_task != counts.queries_per_task[0]).any())
         if self.lengths_differ:
-            self._answered = _Factor((np.arange(x.shape[1]) < tasks[:, None]).astype(np.int32))
-            self._squared = _Factor(x.astype(np.result_type(x, np.int64)) ** 2)
+            self._answered = (np.arange(x.shape[1]) < tasks[:, None]).astype(self._x.dtype)
+            self._squared = self._x**2
 
     def moments(self, rows: slice, columns: slice) -> tuple[Moments, Moments, Moments]:
         """Return moments of `rows`, `columns` and their differences, or that broadcast to these."""
-        block, units = (rows, columns), self._counts.queries_per_task
-        products = self._x.times(self._x, *block)
-        if not self.lengths_differ:
-            common = self._counts.tasks[:1, None]
-            total, squares = np.asarray(self.own.total), np.asarray(self.own.squares)
-            row = (total[rows, None], squares[rows, None])
-            column = (total[None, columns], squares[None, columns])
+
+        def times(a: NDArray[Any], b: NDArray[Any], exact: Any = self._exact) -> NDArray[Any]:
+            return np.asarray(a[rows] @ b[columns].T).astype(exact or np.float64, copy=False)
+
+        counts, units = self._counts, self._counts.queries_per_task
+        products = times(self._x, self._x)
+        if self.lengths_differ:
+            answered = self._answered
+            common = times(answered, answered, np.int64)
+            row = times(self._x, answered), times(self._squared, answered)
+            column = times(answered, self._x), times(answered, self._squared)
         else:
-            common = self._answered.times(self._answered, *block)
-            row = (
-                self._x.times(self._answered, *block),
-                self._squared.times(self._answered, *block),
-            )
-            column = (
-                self._answered.times(self._x, *block),
-                self._answered.times(self._squared, *block),
-            )
-        of_each = self._counts.run_variance, self._counts.run_square
-        of_rows, of_columns = ((0.0, 0.0), (0.0, 0.0))
-        if self._runs:
-            of_rows = tuple(term[rows, None] for term in of_each)
-            of_columns = tuple(term[columns] for term in of_each)
-        own = (
-            Moments(common, *row, units[rows, None], *of_rows, self._counts.own_tasks),
-            Moments(common, *column, units[columns], *of_columns, self._counts.own_tasks),
-        )
+            common = counts.tasks[:1, None]
+            sums = np.asarray(self.own.total), np.asarray(self.own.squares)
+            row, column = ((sums[0][at], sums[1][at]) for at in ((rows, None), (None, columns)))
+
+        def own(sums: Any, at: Any) -> Moments:
+            terms = counts.run_variance[at], counts.run_square[at]
+            return Moments(common, sums[0], sums[1], units[at], *terms, counts.own_tasks)
+
+        both = own(row, (rows, None)), own(column, (None, columns))
         unit: Integers = int(units[0])
         if self._units_differ:
             unit = np.lcm(units[rows, None], units[columns])
@@ -234,33 +350,7 @@ class _Products:
         products += column[1]
         variance, square = 0.0, 0.0
         if self._runs:
-            places = np.arange(len(self._counts))
-            variance, square = self._counts.terms_of_pairs(places[rows, None], places[columns])
-        difference = row[0] - column[0]
-        terms = variance, square, self._counts.own_tasks
-        return *own, Moments(common, difference, products, unit, *terms)
-
-
-class _Factor:
-    """A matrix, ready to be multiplied; of integers exactly, by the fastest product that is."""
-
-    def __init__(self, values: NDArray[Any]) -> None:
-        self._values = values
-        self._floats = values.dtype.kind == "f"
-        self._largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
-        self._as: dict[Any, NDArray[Any]] = {}
-
-    def times(self, other: _Factor, rows: slice, columns: slice) -> NDArray[Any]:
-        """Return some rows and columns of A B'; exact integers, if both are of integers."""
-        if self._floats or other._floats:
-            return np.asarray(self._in(np.float64)[rows] @ other._in(np.float64)[columns].T)
-        bound = self._largest * other._largest * self._values.shape[1]
-        exact = ((np.float32, _EXACT_FLOAT32), (np.float64, _EXACT_FLOAT64))
-        kind: Any = next((kind for kind, limit in exact if bound < limit), np.int64)
-        product = np.matmul(self._in(kind)[rows], other._in(kind)[columns].T)
-        return np.asarray(product.astype(np.int64, copy=False))
-
-    def _in(self, kind: Any) -> NDArray[Any]:
-        if kind not in self._as:
-            self._as[kind] = self._values.astype(kind)
-        return self._as[kind]
+            places = np.arange(len(counts))
+            variance, square = counts.terms_of_pairs(places[rows, None], places[columns])
+        terms = variance, square, counts.own_tasks
+        return *both, Moments(common, row[0] - column[0], products, unit, *terms)

@@ -24,19 +24,6 @@ from analysis_sql.intervals.intervals import Interval, of_columns, task_halfwidt
 from benchmark_spec.protocol import IntervalKind
 
 
-class Adjusted(Struct, frozen=True, eq=False):
-    """p-values adjusted within one family."""
-
-    size: int
-    """Comparisons in the family: those with a p-value that is not NaN."""
-    p: NDArray[np.float64]
-    """float64: adjusted, of the shape they came in; NaN where they were."""
-
-    def significant(self, level: float) -> NDArray[np.bool_]:
-        """Return which comparisons are conclusive: the adjusted p, no NaN, is at most 1 - level."""
-        return conclusive(self.p, level)
-
-
 def conclusive(p: Any, level: float) -> NDArray[np.bool_]:
     """Return which p-values are at most 1 - level, but for rounding; NaN is not."""
     return np.asarray(p <= 1.0 - level + 1e-12)
@@ -66,18 +53,18 @@ def paired_p(difference: Moments, kind: IntervalKind) -> Any:
     return np.where(np.asarray(difference.all_zero) & (tasks > 0), 1.0, p)
 
 
-def holm(p: NDArray[np.float64]) -> Adjusted:
-    """Adjust the p-values of one family, each comparison once; see the module's docstring."""
-    values = np.asarray(p, float)
-    estimable = ~np.isnan(values)
-    family = values[estimable]
+def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Adjust the p-values of one family, each comparison once; see the module's docstring.
+
+    NaN stays NaN: the family has the others.
+    """
+    adjusted = np.array(p, float)
+    family = adjusted[~np.isnan(adjusted)]
     order = np.argsort(family, kind="stable")
-    adjusted = np.empty_like(family)
     steps = np.maximum.accumulate(family[order] * np.arange(family.size, 0, -1))
-    adjusted[order] = np.minimum(steps, 1.0)
-    result = values.copy()
-    result[estimable] = adjusted
-    return Adjusted(family.size, result)
+    family[order] = np.minimum(steps, 1.0)
+    adjusted[~np.isnan(adjusted)] = family
+    return adjusted
 
 
 class Verdict(StrEnum):

@@ -380,8 +380,6 @@ class Counts(Struct, frozen=True, eq=False):
         terms = run_terms(spreads, runs)[:2] if any(spreads) else ()
         known = tuple(right) if any(own is not None for own in right) else ()
         tasks = np.array([len(own) for own in counts], np.int64)
-        if (tasks == tasks.max()).all():
-            return replace(cls(np.stack(counts), tasks, queries_per_task, *terms), right=known)
         correct = np.zeros((len(counts), int(tasks.max())), np.result_type(*counts))
         for row, own in zip(correct, counts, strict=True):
             row[: len(own)] = own

@@ -41,6 +41,7 @@ from scipy.sparse import csr_array
 from analysis_sql.intervals.arrays import AnyInts, Bools, Floats, Ints
 from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import LeftOut
+from analysis_sql.leave_one_out.jackknife import or_unknown
 
 _NEARLY_EQUAL = 1e-6
 """Share of two methods' own I + D below which that of their difference is computed directly."""
@@ -272,87 +273,69 @@ class AllWaySums:
     """
 
     def __init__(self, design: AllWayDesign, right: Sequence[RightQueries | None]) -> None:
-        self._design, self._right = design, right
-        self._known = np.array([own is not None for own in right])
-        self._used: Ints = np.zeros(0, np.int64)
-        self._pairs: list[Floats] = []
+        self._design, self._right = design, [own for own in right if own is not None]
+        known = np.array([own is not None for own in right])
+        self._place = np.where(known, np.cumsum(known) - 1, -1)
 
     @property
     def means(self) -> Floats:
         """Mean of each method in each draw (M, R), whose predictions are all known."""
-        methods = np.arange(len(self._right))
-        return self._design.cells.variances(self._draws(methods), of_each).means
+        return self._design.cells.variances(self._draws(self._right), of_each).means
 
     @cached_property
-    def own(self) -> list[Floats]:
-        """The numbers of each method (M,)."""
-        made = self._zeros((len(self._right),))
-        known = np.flatnonzero(self._known)
+    def own(self) -> Floats:
+        """The numbers of each method (4 or 5, M)."""
         step = max(1, _NUMBERS_AT_ONCE // self._design.queries_of.size)
-        for start in range(0, known.size, step):
-            some = known[start : start + step]
-            found = self._found(self._draws(some), self._without(some), of_each)
-            for values, own in zip(made, found, strict=True):
-                values[some] = own
-        return made
+        parts = [np.full((5 if self._design.second else 4, 0), np.nan)]
+        for start in range(0, len(self._right), step):
+            some = self._right[start : start + step]
+            parts.append(self._found(self._draws(some), self._without(some), of_each))
+        return or_unknown(np.concatenate(parts, axis=1))[:, self._place]
 
-    def block(self, rows: Ints, columns: Ints) -> list[Floats]:
-        """Return the numbers (R, S) of differences; on the diagonal those of the methods."""
-        made = self._zeros((len(rows), len(columns)))
-        self._compute(np.unique(np.concatenate([rows, columns])))
-        of_row, of_column = np.nonzero(self._known[rows][:, None] & self._known[columns])
-        first, second = (
-            np.searchsorted(self._used, some) for some in (rows[of_row], columns[of_column])
-        )
-        pairs = self._pairs[0] + self._pairs[2]
-        own = pairs[-1]
-        nearly_equal = ~(pairs[first, second] > _NEARLY_EQUAL * (own[first] + own[second]))
-        second[first == second] = len(self._used)
-        for values, found in zip(made, self._pairs, strict=True):
-            values[of_row, of_column] = found[first, second]
-        for k in np.flatnonzero(nearly_equal & (second < len(self._used))).tolist():
-            both = np.array([rows[of_row[k]], columns[of_column[k]]])
+    def block(self, rows: Ints, columns: Ints) -> Floats:
+        """Return the numbers (4 or 5, R, S) of differences; of methods on the diagonal."""
+        row, column = self._place[rows], self._place[columns]
+        found, own = self._of_pairs[:, row[:, None], column], self.own[0] + self.own[2]
+        same = rows[:, None] == columns
+        found = np.where(same, self.own[:, rows, None], found)
+        apart = found[0] + found[2] > _NEARLY_EQUAL * (own[rows, None] + own[columns])
+        known = (row[:, None] >= 0) & (column >= 0)
+        for i, j in np.argwhere(known & ~same & ~apart).tolist():
+            both = [self._right[row[i]], self._right[column[j]]]
             draws = [x[:1] - x[1:] for x in self._draws(both)]
             without = self._without(both)
             difference = without if without is None else without[:1] - without[1:]
-            for values, found in zip(made, self._found(draws, difference, of_each), strict=True):
-                values[of_row[k], of_column[k]] = found[0]
-        return made
+            found[:, i, j] = self._found(draws, difference, of_each)[:, 0]
+        return found
 
-    def _zeros(self, shape: tuple[int, ...]) -> list[Floats]:
-        return [np.full(shape, np.nan) for _ in range(5 if self._design.second else 4)]
-
-    def _compute(self, wanted: Ints) -> None:
-        """Compute all pairs of some methods, once; the last row is of nothing, for them alone."""
-        wanted = wanted[self._known[wanted]]
-        if np.isin(wanted, self._used).all() and self._used.size:
-            return
-        self._used = wanted
-        draws = [np.pad(x, ((0, 1), (0, 0))) for x in self._draws(wanted)]
-        without = self._without(wanted)
-        more = without if without is None else np.pad(without, ((0, 1), (0, 0)))
-        self._pairs = self._found(draws, more, of_pairs)
+    @cached_property
+    def _of_pairs(self) -> Floats:
+        """The numbers of the differences of all pairs whose predictions are known; then NaN."""
+        every = self._right
+        if not every:
+            return np.full((5 if self._design.second else 4, 1, 1), np.nan)
+        return or_unknown(self._found(self._draws(every), self._without(every), of_pairs))
 
     def _found(
         self,
         draws: Sequence[Floats],
         without: Floats | None,
         squares: Callable[[Floats], Floats],
-    ) -> list[Floats]:
+    ) -> Floats:
         """Return the numbers, from what is right in each draw and the means without each class."""
-        found = self._design.cells.variances(draws, squares)
+        found = self._design.cells.variances(draws, squares)[:4]
         if without is None:
-            return [*found[:4]]
+            return np.stack(found)
         number = without.shape[1]
         variance = squares(without - without.mean(axis=1, keepdims=True)) * (number - 1) / number
-        return [*found[:4], variance]
+        return np.stack([*found, variance])
 
-    def _draws(self, methods: Ints) -> list[Floats]:
+    def _draws(self, methods: Sequence[RightQueries]) -> list[Floats]:
         """Return the share of right runs by draw and image (M, n), 0 where it is no query."""
-        shares = [own.shares for i in methods if (own := self._right[i]) is not None]
-        return [self._on_images([own[r] for own in shares], r) for r in self._every]
+        shares, draws = [own.shares for own in methods], range(self._design.tasks)
+        return [self._on_images([own[r] for own in shares], r) for r in draws]
 
-    def _without(self, methods: Ints) -> Floats | None:
+    def _without(self, methods: Sequence[RightQueries]) -> Floats | None:
         """Return the methods' means without each class (M, C), NaN of those without second-bests.
 
         None if no method has them.
@@ -362,23 +345,19 @@ class AllWaySums:
         x, cells = np.stack(self._draws(methods)), self._design.cells
         made = np.full((len(methods), int(self._design.class_of_image.max()) + 1), np.nan)
         for k, method in enumerate(methods):
-            right = self._right[method]
-            if right is None or right.regained is None:
+            if method.regained is None:
                 continue
             runs = [
-                np.stack([self._on_images([own[r]], r, -1)[0] for r in self._every]).astype(int)
-                for own in right.regained
+                np.stack([self._on_images([one], r, -1)[0] for r, one in enumerate(own)]).astype(
+                    int
+                )
+                for own in method.regained
             ]
             made[k] = np.mean([cells.means_without(x[:, k], regained) for regained in runs], axis=0)
         return made
 
-    @property
-    def _every(self) -> range:
-        return range(self._design.tasks)
-
     def _on_images(self, values: Sequence[Any], draw: int, nothing: int = 0) -> Floats:
         """Return values of a draw's queries by image (M, n)."""
         x = np.full((len(values), self._design.class_of_image.size + 1), float(nothing))
-        if values:  # else no method has known queries
-            x[:, self._design.queries_of[draw]] = values
+        x[:, self._design.queries_of[draw]] = values
         return x[:, :-1]  # the last is of places without an image

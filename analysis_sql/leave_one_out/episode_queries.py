@@ -102,7 +102,7 @@ class EpisodeQueries(Struct, frozen=True, eq=False):
             (share * own, share * other),
         )
 
-    def sums(self, u: Floats, right: Sequence[RightQueries]) -> EpisodeQuerySums:
+    def sums(self, u: Floats, right: Sequence[RightQueries | None]) -> EpisodeQuerySums:
         """Return the sums for V and τ, of residuals (M, B) and which queries were right."""
         return EpisodeQuerySums(self, u, right)
 

@@ -27,7 +27,7 @@ the tasks of the class and μ_g = m s_g/N_c::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -218,8 +218,7 @@ class Jackknife(Struct, frozen=True, eq=False):
     scale: float
     """What τ, the standard error of V, is in parts of tot, or of tot - V."""
     units: int
-    """How many are left out, one after another; Student's t where `of_noise`, see
-    :func:`analysis_sql.leave_one_out.leave_one_out.degrees_of_freedom`."""
+    """How many are left out, one after another."""
     centred: bool = False
     """Whether a is taken about its mean over the units."""
     of_noise: bool = False
@@ -236,6 +235,30 @@ class Jackknife(Struct, frozen=True, eq=False):
         """Compute a (M, R) of values (M, B)."""
         a = np.asarray((self.loadings.T @ values.T).T)
         return np.ascontiguousarray(a - a.mean(axis=1, keepdims=True) if self.centred else a)
+
+    def freedom(self, a: Floats) -> Any:
+        """Return the degrees of freedom of Student's t by coordinates (N, R), or of all.
+
+        Infinite for the normal law, C-1 without long tails; with these κ is the unbiased excess
+        kurtosis of the C centred coordinates, not below 0, and 0 of fewer than 4.
+        """
+        n = float(self.units)
+        if not (self.of_noise and self.tails):
+            return n - 1.0 if self.of_noise else np.inf
+        squares = np.einsum("nr,nr->n", a, a)
+        fourths = np.einsum("nr,nr->n", a * a, a * a)
+        kurtosis = np.zeros_like(squares)
+        if n >= 4:
+            three = np.full_like(squares, 3.0)
+            ratio = np.divide(n * fourths, squares**2, out=three, where=squares > 0)
+            unbiased = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (ratio - 3.0) + 6.0)
+            kurtosis = np.maximum(unbiased, 0.0)
+        return freedom_of(n, kurtosis)
+
+
+def freedom_of(units: float, kurtosis: Any) -> Any:
+    """Return the degrees of freedom of Student's t for C units: 1/(1/(C-1) + (κ+2)/(2C))."""
+    return 1.0 / (1.0 / (units - 1) + (kurtosis + 2.0) / (2.0 * units))
 
 
 def leave_out_columns(has: csr_array, *, tails: bool) -> Jackknife:
@@ -348,3 +371,34 @@ def _scale(errors: list[Floats], sizes: Ints) -> float:
     """Return τ in parts of tot: √(2/n_eff), the least n_eff of several."""
     effective = min(float(s.sum() ** 2 / (s**2).sum()) for s in errors) if errors[0].any() else 1.0
     return float(np.sqrt(2.0 / (effective * (1.0 - 1.0 / sizes.mean()))))
+
+
+_NUMBERS_AT_ONCE = 1 << 22
+
+
+def some_of(places: NDArray[Any], width: int) -> Iterator[tuple[Ints, Ints]]:
+    """Give rows and columns of some places (P, 2) at a time, each of which has `width` numbers."""
+    step = max(1, _NUMBERS_AT_ONCE // width)
+    for start in range(0, len(places), step):
+        row, column = places[start : start + step].T
+        yield row, column
+
+
+class Forms:
+    """Σ_r w_r a_r² of methods' values a (M, R), and of differences of two."""
+
+    def __init__(self, values: Floats, weights: Floats) -> None:
+        self._values, self._weights = values, weights
+        self.own: Floats = np.einsum("mr,mr,r->m", values, values, weights, optimize=True)
+
+    def block(self, rows: Ints, columns: Ints) -> Floats:
+        """Return G_jj + G_kk - 2 G_jk (R, S), or G_jj where the two are the same."""
+        product = (self._values[rows] * self._weights) @ self._values[columns].T
+        differences = self.own[rows, None] + self.own[columns] - 2.0 * product
+        return np.asarray(np.where(rows[:, None] == columns, self.own[rows, None], differences))
+
+
+def or_unknown(found: Floats) -> Floats:
+    """Put NaN behind numbers of methods (N, M), or of pairs (N, M, M), for those at place -1."""
+    widths = [(0, 0), *[(0, 1)] * (found.ndim - 1)]
+    return np.pad(found, widths, constant_values=np.nan)

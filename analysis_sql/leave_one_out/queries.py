@@ -39,7 +39,9 @@ from analysis_sql.leave_one_out.jackknife import (
     Membership,
     incidence,
     leave_out_images,
+    or_unknown,
     per_unit,
+    some_of,
 )
 
 _TOGETHER = 256
@@ -140,7 +142,7 @@ class QueryDesign(Struct, frozen=True, eq=False):
             query,
         )
 
-    def sums(self, u: Floats, right: Sequence[RightQueries]) -> QuerySums:
+    def sums(self, u: Floats, right: Sequence[RightQueries | None]) -> QuerySums:
         """Return the sums for V and τ, of residuals (M, B) and which queries were right."""
         return QuerySums(self, u, right)
 
@@ -177,28 +179,47 @@ def _errors(
 
 
 class ProductSums(ABC):
-    """V and τ of methods, and of differences, from products of two methods' values."""
+    """V and τ of methods (2, M), and of differences, from products of two methods' values.
 
-    def __init__(self, design: Any, u: Floats, right: Sequence[RightQueries]) -> None:
+    NaN where it is not known which queries were right.
+    """
+
+    def __init__(self, design: Any, u: Floats, right: Sequence[RightQueries | None]) -> None:
         """Take residuals (M, B), and of each method which queries were right."""
-        self._design, self._u, self._right = design, u, right
+        known = np.array([own is not None for own in right])
+        self._place = np.where(known, np.cumsum(known) - 1, -1)
+        self._design, self._u = design, u[known]
+        self._right = [own for own in right if own is not None]
 
-    def block(self, rows: Ints, columns: Ints) -> tuple[Floats, Floats]:
-        """Return V and τ of pairs (R, S), of a method itself where the two are the same."""
-        return self._of_pairs[0][np.ix_(rows, columns)], self._of_pairs[1][np.ix_(rows, columns)]
+    def block(self, rows: Ints, columns: Ints, close: Any = ()) -> Floats:
+        """Return V and τ of pairs (2, R, S), of a method itself where the two are the same.
+
+        Of pairs `close` (P, 2) to each other from their differences, whose digits it would lack.
+        """
+        row, column = self._place[rows], self._place[columns]
+        found = self._of_pairs[:, row[:, None], column]
+        known = [at for at in np.asarray(close).tolist() if row[at[0]] >= 0 <= column[at[1]]]
+        for at in some_of(np.array(known), self._u.shape[1] * self._right[0].counts.shape[1]):
+            first, second = row[at[0]], column[at[1]]
+            right = [
+                RightQueries(self._right[j].shares - self._right[k].shares, 1)
+                for j, k in zip(first.tolist(), second.tolist(), strict=True)
+            ]
+            apart = type(self)(self._design, self._u[first] - self._u[second], right)
+            found[:, *at] = apart.own
+        return found
 
     @cached_property
-    def own(self) -> tuple[Floats, Floats]:
-        """V and τ of each method (M,)."""
+    def own(self) -> Floats:
+        """V and τ of each method (2, M)."""
         if len(self._u) <= _TOGETHER:
-            variance, tau = (np.diagonal(values) for values in self._of_pairs)
-            return np.asarray(variance), np.asarray(tau)
-        return self._sums(_products_of_each)
+            return np.diagonal(self._of_pairs, axis1=1, axis2=2)[:, self._place]
+        return or_unknown(np.stack(self._sums(_products_of_each)))[:, self._place]
 
     @cached_property
-    def _of_pairs(self) -> tuple[Floats, Floats]:
-        """V and τ of all pairs (M, M), of the methods themselves on the diagonal."""
-        return self._sums(_products_of_pairs)
+    def _of_pairs(self) -> Floats:
+        """V and τ of all pairs of known ones, of these themselves on the diagonal; then NaN."""
+        return or_unknown(np.stack(self._sums(_products_of_pairs)))
 
     @abstractmethod
     def _sums(self, products: Products) -> tuple[Floats, Floats]:

@@ -42,8 +42,8 @@ from analysis_sql.leave_one_out.design import (
     LeftOut,
     TaskDesign,
 )
-from analysis_sql.leave_one_out.jackknife import factors_of, has_superclass
-from analysis_sql.leave_one_out.leave_one_out import Influences, Law, degrees_of_freedom
+from analysis_sql.leave_one_out.jackknife import factors_of, freedom_of, has_superclass
+from analysis_sql.leave_one_out.leave_one_out import Influences, Law
 from analysis_sql.planning.planned_runs import ONE_RUN, PlannedRuns
 from analysis_sql.planning.variance_budget import detectable
 from benchmark_spec.errors import SpecError
@@ -270,13 +270,13 @@ def _laws(
     """Return T, τ and df by kind, with so many times the units of each class, and the classes."""
     laws: dict[LeftOut, Law] = {}
     for name, part in pilot.parts.items():
-        variance, noise, df = part.variance / classes, pilot.noise(name, tasks), None
+        variance, noise, df = part.variance / classes, pilot.noise(name, tasks), inf
         if name == "images":
             variance *= pilot.less(images)
             tau = pilot.scale(tasks, images) / sqrt(classes) * (variance + noise)
         else:
-            kurtosis = None if part.kurtosis is None else np.array(part.kurtosis)
-            df = degrees_of_freedom(part.units * classes, kurtosis, ())
+            units = part.units * classes
+            df = units - 1.0 if part.kurtosis is None else freedom_of(units, part.kurtosis)
             tau = part.scale * noise
         laws[name] = Law(np.array(variance + pilot.between / tasks), np.array(tau), df)
     return laws

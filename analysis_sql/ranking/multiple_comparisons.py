@@ -177,8 +177,8 @@ def adjusted_pairs(
         first, second = np.full(methods - 1, only), np.delete(np.arange(methods), only)
     p = pair_p(counts, at[first], at[second], kind, design)
     if by_holm:
-        adjusted = holm(p)
-        return AdjustedPairs(methods, first, second, adjusted.p, adjusted.size, by_holm)
+        family = int((~np.isnan(p)).sum())
+        return AdjustedPairs(methods, first, second, holm(p), family, by_holm)
     family = methods * (methods - 1) // 2
     return AdjustedPairs(methods, first, second, p * family, family, by_holm)
 

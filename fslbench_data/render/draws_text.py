@@ -128,7 +128,7 @@ def _of_method(over: str, each: TaskSetReport, i: int) -> Row:
     for kind, of in KINDS.items():
         width = own[kind].halfwidth if kind in own else None
         row |= {f"{over}{of}_halfwidth": width, f"{over}{of}_p": None, f"{over}{of}_verdict": None}
-    found = each.designs["images"].pairs(each.counts, each.level).own("images", tasks)
+    found = each.designs["images"].own(each.counts, tasks, each.level)
     share = float(found.images.monte_carlo_share[i, 0])
     known = tasks > 1 and own["images"].halfwidth and not isnan(share)
     return row | {f"{over}_from_draws": share if known else None}
@@ -155,7 +155,7 @@ def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str
     """Say what weakens the intervals, and that verdicts are not corrected."""
     if len(differences) > 1:
         differ = [one["images_verdict"] in ("better", "worse") for one in differences]
-        p = holm(np.array([one["images_p"] for one in differences], float)).p
+        p = holm(np.array([one["images_p"] for one in differences], float))
         adjusted = f", {int((p[differ] < 1.0 - level).sum())} by Holm" if any(differ) else ""
         yield (
             f"Not corrected for multiple comparisons: {len(differences)} pairs, "

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict, holm
+from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive, holm
 from analysis_sql.ranking.multiple_comparisons import AdjustedPairs, adjusted_pairs
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.report import Report
@@ -322,7 +322,7 @@ def _tallies(
 
 def _tally(question: Question, verdicts: Sequence[tuple[Verdict, float, float]]) -> Tally:
     adjusted = holm(np.array([p for _, p, _ in verdicts]))
-    kept = adjusted.significant(verdicts[0][2])
+    kept = conclusive(adjusted, verdicts[0][2])
     claims = (Verdict.BETTER, Verdict.WORSE)
     better, worse = (
         sum(
@@ -338,5 +338,5 @@ def _tally(question: Question, verdicts: Sequence[tuple[Verdict, float, float]])
         worse,
         sum(verdict in claims for verdict, _, _ in verdicts),
         sum(verdict is Verdict.NOT_ESTIMABLE for verdict, _, _ in verdicts),
-        adjusted.size,
+        int((~np.isnan(adjusted)).sum()),
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import CLASS_AWARE
-from analysis_sql.comparison.pairs import PairArrays, Pairs, pair_arrays, primary_pairs
+from analysis_sql.comparison.pairs import PairArrays, Pairs, PrimaryKind, pair_arrays
 from analysis_sql.comparison.verdicts import (
     NOT_ESTIMABLE,
     VERDICTS,
@@ -342,7 +342,7 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
             kind: ADDITIONAL_KINDS[kind].how.pairs(self.designs[kind], *of_set)
             for kind in self.kinds[1:]
         }
-        primary = primary_pairs(self.counts, self.interval_kind, self.level)
+        primary = PrimaryKind(self.interval_kind).pairs(None, *of_set)
         return {self.interval_kind: primary, **additional}
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import holm
+from analysis_sql.comparison.verdicts import conclusive, holm
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.multiple_comparisons import ahead_p, could_be_best, lead, leader_of
 from studies.common import Array, head, marked, row, spread_out
@@ -106,7 +106,7 @@ def noes(x: Array) -> dict[str, Array]:
     ahead[every, leader] = 1.0
     upper = np.triu(np.ones((methods, methods), bool), 1)
     two_sided = np.where(upper, np.minimum(2 * np.minimum(p, 1 - p), 1.0), np.nan)
-    pairs = np.stack([holm(each).significant(LEVEL) for each in two_sided])
+    pairs = np.stack([conclusive(holm(each), LEVEL) for each in two_sided])
     pairs |= pairs.transpose(0, 2, 1)
     order = np.argsort(ahead, axis=1)
     left = np.arange(methods, 0, -1)

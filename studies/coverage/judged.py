@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import halfwidths as class_aware
 from analysis_sql.class_aware.intervals import mixtures_of
 from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import halfwidths
@@ -36,7 +35,7 @@ def judge(design: ClassDesign, counts: Array, unit: int, truth: float) -> Judged
     tasks = np.full(len(x), x.shape[1])
     moments = Moments(tasks, x.sum(axis=1), np.einsum("st,st->s", x, x), unit)
     opened = np.where(moments.constant, np.nan, halfwidths(moments, "open", LEVEL))
-    aware = class_aware(mixtures_of(design, design.coordinates(x), moments.norm2), moments, LEVEL)
+    aware = mixtures_of(design, design.coordinates(x), moments.norm2).halfwidths(moments, LEVEL)
     return Judged(moments.mean - 100.0 * truth, opened, aware)
 
 

@@ -39,7 +39,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import INCONCLUSIVE, holm
+from analysis_sql.comparison.verdicts import INCONCLUSIVE, conclusive, holm
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, pair_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
@@ -201,7 +201,7 @@ def judged(line: Line, tasks: Tasks, rng: np.random.Generator) -> Found:
         plain = tasks.halfwidth(line, counts_of(list(x[:2, :runs]), counted=False))
         found[runs, "reused"] = abs(apart) > width
         found[runs, "open"] = tasks.open_p(line, counts_of(list(opened[:, :runs]))) <= 1 - LEVEL
-        found[runs, "Holm"] = float(holm(p).significant(LEVEL).any())
+        found[runs, "Holm"] = float(conclusive(holm(p), LEVEL).any())
         found[runs, "before"] = abs(apart) > plain
         found[runs, "found"] = abs(apart + AHEAD) > width
         found[runs, "width"], found[runs, "difference"] = width, apart
@@ -382,7 +382,7 @@ def few_runs(options: argparse.Namespace) -> int:
                 held = np.abs(moments.mean - 60) <= halfwidths(moments, "open", LEVEL)
                 pair = counts.differences([0], [1], FEW_TASKS).moments()
                 shares = [np.mean(p <= 0.05), np.mean(p <= 0.01),
-                          holm(p).significant(LEVEL).any(), held[runs > 1].mean()]  # fmt: skip
+                          conclusive(holm(p), LEVEL).any(), held[runs > 1].mean()]  # fmt: skip
                 width = halfwidths(pair, "open", LEVEL)[0]
                 found.append([*(100 * float(s) for s in shares), float(width), pair.mean[0]])
             *means, width, _ = np.mean(found, axis=0).tolist()

@@ -16,10 +16,11 @@ from scipy.stats import ttest_rel
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import NEW_CLASSES
 from analysis_sql.comparison import pairs
-from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
+from analysis_sql.comparison.pairs import PrimaryKind, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import (
     VERDICTS,
     Verdict,
+    conclusive,
     direct_verdicts,
     holm,
     paired_p,
@@ -45,7 +46,7 @@ from analysis_sql.ranking.multiple_comparisons import (
 def _compare(a, b, unit=10, level=0.95):
     x, y = np.array(a), np.array(b)
     counts = Counts(np.stack([x, y]), np.full(2, x.size), unit)
-    return primary_pairs(counts, "open", level).columns(0, np.array([1])).intervals()[0]
+    return PrimaryKind("open").pairs(None, counts, level).columns(0, np.array([1])).intervals()[0]
 
 
 def test_verdicts_by_hand():
@@ -74,19 +75,17 @@ def test_separate_intervals_that_touch_overlap():
 def test_holm_by_hand():
     p = np.array([0.01, 0.04, 0.03, 0.005])
     # sorted 0.005 0.01 0.03 0.04: Holm 4, 3, 2, 1 times: 0.02 0.03 0.06 and 0.04, raised to 0.06
-    assert holm(p).p == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm(p).significant(0.95).tolist() == [True, False, False, True]
+    assert holm(p) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert conclusive(holm(p), 0.95).tolist() == [True, False, False, True]
 
 
 def test_what_cannot_be_compared_is_no_member_of_the_family():
     p = np.array([[nan, 0.01], [0.02, nan]])
     found = holm(p)
-    assert found.size == 2
-    assert found.p[[0, 1], [1, 0]] == pytest.approx([0.02, 0.02])
-    assert np.isnan(found.p[[0, 1], [0, 1]]).all()
-    assert found.significant(0.95).tolist() == [[False, True], [True, False]]
-    assert holm(np.array([nan])).size == 0
-    assert holm(np.empty(0)).p.size == 0
+    assert found[[0, 1], [1, 0]] == pytest.approx([0.02, 0.02])
+    assert np.isnan(found[[0, 1], [0, 1]]).all()
+    assert conclusive(found, 0.95).tolist() == [[False, True], [True, False]]
+    assert holm(np.empty(0)).size == 0
 
 
 families = st.lists(st.floats(0, 1), min_size=1, max_size=30).map(np.array)
@@ -99,7 +98,7 @@ def test_adjusted_values_reject_what_stepping_down_rejects(p, a):
         if (n - i) * p[at] > a:
             break
         rejected.add(at)
-    assert set(np.flatnonzero(holm(p).p <= a)) == rejected
+    assert set(np.flatnonzero(holm(p) <= a)) == rejected
 
 
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=40), st.sampled_from(["open", "closed"]))
@@ -149,7 +148,7 @@ def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(x, data):
     arrays = pair_arrays(counts, np.ones((first, m), bool), kind, LEVEL)
     everything = pair_differences(counts, *np.indices((m, m)))
     for i in range(first):
-        of_row = primary_pairs(counts, kind, LEVEL).columns(i, np.arange(m)).intervals()
+        of_row = PrimaryKind(kind).pairs(None, counts, LEVEL).columns(i, np.arange(m)).intervals()
         for j in range(m):
             common, unit = min(tasks[i], tasks[j]), lcm(int(units[i]), int(units[j]))
             d = [
@@ -163,7 +162,12 @@ def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(x, data):
             exact = Moments.of(np.array([int(unit * v) for v in d]), unit)
             width = float(halfwidths(exact, kind, LEVEL))
             verdict = VERDICTS[int(paired_verdicts(exact, width, kind, LEVEL))]
-            one = primary_pairs(counts.some([i, j]), kind, LEVEL).columns(0, ONE).intervals()[0]
+            one = (
+                PrimaryKind(kind)
+                .pairs(None, counts.some([i, j]), LEVEL)
+                .columns(0, ONE)
+                .intervals()[0]
+            )
             assert (one.difference.mean, one.verdict) == (exact.mean, verdict)
             assert one.mean.mean == Moments.of(x[i, :common], int(units[i])).mean
             assert of_row[j] == one
@@ -188,7 +192,7 @@ def test_products_are_exact_whatever_their_size(largest):
         for j in range(3):
             difference = (x[i].astype(object) - x[j].astype(object)) ** 2
             assert _difference(counts, i, j).squares == sum(difference)
-            one = primary_pairs(counts, "open", LEVEL).columns(i, np.array([j]))
+            one = PrimaryKind("open").pairs(None, counts, LEVEL).columns(i, np.array([j]))
             assert arrays.halfwidth[i, j] == one.halfwidth[2, 0]
 
 
@@ -251,14 +255,14 @@ def test_new_images(case, level, kind):
     assert paired_p(difference, kind)[0] == pytest.approx(p, rel=1e-15, nan_ok=True)
     widths = halfwidths(difference, kind, level)
     assert VERDICTS[int(paired_verdicts(difference, widths, kind, level)[0])] is verdict
-    (pair,) = primary_pairs(counts, kind, level).columns(0, np.array([1])).intervals()
+    (pair,) = PrimaryKind(kind).pairs(None, counts, level).columns(0, np.array([1])).intervals()
     assert pair.verdict is verdict
     assert pair.difference.halfwidth == (None if verdict is Verdict.NOT_ESTIMABLE else 0.0)
     assert (pair.verdict_direct is Verdict.NOT_ESTIMABLE) == (tasks < 2)
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, level)
     assert VERDICTS[arrays.verdict[0, 1]] is verdict
     told = verdict in (Verdict.BETTER, Verdict.WORSE)
-    assert holm(np.array([p])).significant(level).tolist() == [told]
+    assert conclusive(holm(np.array([p])), level).tolist() == [told]
     found = pairwise_tests(("a", "b"), counts, kind, {}).at(level)
     assert (found.best, found.tied[kind][0]) == (("b", "b") if step < 0 else ("a", "a"))
     assert (len(found.tied[kind]) == 1) == told

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from scipy.special import stdtr
 
-from analysis_sql.comparison.pairs import pair_arrays, pair_differences, primary_pairs
+from analysis_sql.comparison.pairs import PrimaryKind, pair_arrays, pair_differences
 from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_p
 from analysis_sql.intervals.bounds import disjoint_tasks, near_perfect, zero_bound
 from analysis_sql.intervals.counts import Counts, Moments, RunTerms, for_new_runs, run_terms
@@ -409,7 +409,7 @@ def test_the_usual_verdict_of_a_constant_difference_leaves_out_runs(kind, verdic
     # 4 points on each of 20 tasks; runs of the first are 8 points apart: ± 12.7 * 4
     x = np.arange(20) % 5 + 10
     counts = Counts.of([x + 1, x], [25, 25], [8 / sqrt(2), None], [2, 1])
-    (pair,) = primary_pairs(counts, kind, 0.95).columns(0, np.array([1])).intervals()
+    (pair,) = PrimaryKind(kind).pairs(None, counts, 0.95).columns(0, np.array([1])).intervals()
     assert pair.difference.halfwidth == pytest.approx(0 if kind == "closed" else 50.8248, rel=1e-5)
     assert pair.verdict is verdict
     arrays = pair_arrays(counts, np.ones((2, 2), bool), kind, 0.95)
@@ -429,7 +429,7 @@ def test_p_of_a_constant_difference_is_where_its_verdict_ends(tasks, spread):
     of_runs = 2 * stats.t.sf(5 / (spread / sqrt(2)), 6)
     assert p == pytest.approx(max(2.0 ** (1 - tasks), of_runs))
     for level, better in ((1 - 1.01 * p, True), (1 - 0.99 * p, False)):
-        (pair,) = primary_pairs(counts, "open", level).columns(first, second).intervals()
+        (pair,) = PrimaryKind("open").pairs(None, counts, level).columns(first, second).intervals()
         assert (pair.verdict is Verdict.BETTER) == better
 
 

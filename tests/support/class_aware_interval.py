@@ -5,7 +5,7 @@ from math import isnan
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import halfwidths, mixtures_of
+from analysis_sql.class_aware.intervals import mixtures_of
 from analysis_sql.intervals.arrays import AnyInts
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
@@ -19,7 +19,7 @@ def class_aware_interval(
     moments = Counts(x, np.array([x.shape[1]]), queries_per_task).moments()
     prefix = design.prefix(x.shape[1])
     mixtures = mixtures_of(prefix, prefix.coordinates(x), moments.norm2)
-    width = float(halfwidths(mixtures, moments, level)[0])
+    width = float(mixtures.halfwidths(moments, level)[0])
     found = None if isnan(width) else width
     mean, constant = float(moments.mean[0]), bool(moments.constant[0])
     return Interval("class-aware", level, prefix.tasks, mean, found, constant)

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.comparison.verdicts import holm
+from analysis_sql.comparison.verdicts import conclusive, holm
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from benchmark_spec.protocol import Protocol
@@ -153,7 +153,7 @@ def claims(equal: Any, better: Any, question: Kind) -> list[float]:
     """
     upper = np.triu(np.ones((METHODS, METHODS), bool), 1)
     apart = [
-        holm(np.where(upper, getattr(each, question).p, np.nan)).significant(LEVEL) & upper
+        conclusive(holm(np.where(upper, getattr(each, question).p, np.nan)), LEVEL) & upper
         for each in (equal, better)
     ]
     alone = (getattr(better, question).p[0, 1:] <= 1 - LEVEL) & (better.mean[0, 1:] > 0)

@@ -13,14 +13,7 @@ from scipy.stats import t, ttest_rel
 
 from analysis_sql.class_aware import kinds
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.class_aware.intervals import (
-    halfwidths,
-    mixtures_of,
-    p_values,
-    relative_halfwidths,
-    tails,
-    task_halfwidths,
-)
+from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths, tails
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
 from analysis_sql.class_aware.likelihood import Shares, grid, points, variance_components
 from analysis_sql.class_aware.superclasses import Grid, SuperclassDesign, weighted
@@ -135,7 +128,7 @@ def test_classes_that_determine_everything_count_as_so_many(tasks, classes):
     expected = error * stats.t.isf(0.025, design.rank)
     assert width(ids, x, unit=75) == pytest.approx(expected, rel=1e-3)
     moments = Counts(x[None], np.array([tasks]), 75).moments()
-    (p,) = p_values(mixtures_of(design, design.coordinates(x[None]), moments.norm2), moments)
+    (p,) = mixtures_of(design, design.coordinates(x[None]), moments.norm2).p(moments)
     score = -100 * y.mean() / error
     assert p == pytest.approx(2 * stats.t.sf(score, design.rank), rel=1e-3)
     # a query more that is wrong does not make a small p of a large one
@@ -509,11 +502,11 @@ def test_runs_are_added_in_squares(superclasses, counts):
     runs = replace(counts.some([0]), run_variance=np.array([64.0]), run_square=np.array([64.0**2]))
     moments = runs.moments()
     mixtures = mixtures_of(design, design.coordinates(runs.correct), moments.norm2)
-    bare = task_halfwidths(mixtures, moments, 0.95)
+    bare = mixtures.task_halfwidths(moments, 0.95)
     expected = np.sqrt(bare**2 + 12.7062**2 * 64)
-    assert halfwidths(mixtures, moments, 0.95) == pytest.approx(expected, rel=1e-5)
+    assert mixtures.halfwidths(moments, 0.95) == pytest.approx(expected, rel=1e-5)
     assert NEW_SUPERCLASSES.method_halfwidths(superclasses, runs, 0.95)[0] >= expected[0] - 1e-3
-    p = p_values(mixtures, moments)
+    p = mixtures.p(moments)
     assert p[0] >= paired_p(moments, "open")[0]
     assert NEW_SUPERCLASSES.method_p_values(superclasses, runs) >= p
 
@@ -561,7 +554,7 @@ def test_a_prefix_is_the_design_of_its_tasks():
 def test_tasks_that_share_nothing_are_disjoint(last, disjoint):
     own = np.array([0, 0, 1, 2, 3, 4, 4, 4, 5, 6, 7, last])
     design = SuperclassDesign.of(np.arange(12).reshape(3, 4), own)
-    assert (design.disjoint, design.disjoint_tasks) == (disjoint == 3, disjoint)
+    assert (design.independent, design.disjoint_tasks) == (disjoint == 3, disjoint)
     assert design.classes.disjoint
 
 
