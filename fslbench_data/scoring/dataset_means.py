@@ -291,9 +291,10 @@ def _without_runs(
     """Return half-widths of means, NaN without any, and all pairs, as if runs did not differ."""
     counts = replace(task_set.counts, run_variance=0.0, run_square=0.0, pair_terms=None)
     bare = replace(task_set, counts=counts)
-    own = intervals_by_kind(counts, bare.interval_kind, bare.level, bare.designs)(kind)
-    widths = (nan if one.halfwidth is None else one.halfwidth for one in own)
-    return dict(zip(task_set.methods, widths, strict=True)), bare.pairs_of(kind)
+    of = intervals_by_kind(counts, bare.interval_kind, bare.level, bare.designs, bare.units)
+    found = {name: of(i)[kind].halfwidth for i, name in enumerate(task_set.methods)}
+    widths = {name: nan if width is None else width for name, width in found.items()}
+    return widths, bare.pairs_of(kind)
 
 
 def _run_terms(sets: Sequence[TaskSetReport], scores: Sequence[Score], slopes: Floats) -> RunTerms:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.kinds import CLASS_AWARE
-from analysis_sql.interval_kinds import Designs, kinds_of
+from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.multiple_comparisons import zeros
@@ -27,7 +27,6 @@ from fslbench_data.scoring.open_log import open_draws, open_log
 from fslbench_data.scoring.own_release import OwnLog, OwnRelease
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
-    IntervalsOfMethod,
     Score,
     intervals_by_kind,
     signature_of,
@@ -276,7 +275,7 @@ def _scores(
     counts = counts_on([group for _, group in groups])
     kind, n_query = name.interval, name.protocol.n_query
     positions = {group.method: i for i, (_, group) in enumerate(groups)}
-    kinds, of_all = kinds_of(kind, designs), intervals_by_kind(counts, kind, level, designs)
+    of_method = intervals_by_kind(counts, kind, level, designs, units)
     scores = []
     for i, (part, group) in enumerate(groups):
         about = part.submission.methods.get(group.method)
@@ -285,7 +284,7 @@ def _scores(
         if binding is not None and binding.stopping is not None:
             rule = binding.stopping
             stopped = stopped_run(rule, group.method, counts, positions, kind, level)
-        own = IntervalsOfMethod(of_all, kinds, i, units, holds=stopped is None)
+        own = of_method(i, holds=stopped is None)
         accuracy, prefix = own[kind], part.is_prefix(group)
         faultless = None
         if stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0:

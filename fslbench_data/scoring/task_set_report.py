@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from math import isnan, nan
@@ -45,7 +45,6 @@ from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import (
     PREFIX,
     ByKind,
-    IntervalsOfMethod,
     Score,
     intervals_by_kind,
     verdict_by_rule,
@@ -106,25 +105,6 @@ def comparison_batches(sets: Iterable[TaskSetReport]) -> Iterator[pa.RecordBatch
     for compared in sets:
         for batch in compared.batches():
             yield batch.select(COMPARISONS.names)
-
-
-class MadeWhenRead(Struct, frozen=True):
-    """A table that is made each time that it is read, a batch at a time."""
-
-    schema: pa.Schema
-    batches: Callable[[], Iterator[pa.RecordBatch]]
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
-        return reader.__arrow_c_stream__(requested_schema)
-
-
-def result_tables(sets: Callable[[], Sequence[TaskSetReport]]) -> dict[str, MadeWhenRead]:
-    """Return the tables `scores` and `comparisons`, for which `sets` scores when one is read."""
-    return {
-        "scores": MadeWhenRead(SCORES, lambda: (score_batch(each.scores) for each in sets())),
-        "comparisons": MadeWhenRead(COMPARISONS, lambda: comparison_batches(sets())),
-    }
 
 
 class Scores(AsFrame, Sequence[Score]):
@@ -447,9 +427,8 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         means = AllWaySums(alike, counts.right).means
         counts = replace(counts, correct=means, queries_per_task=np.ones(len(counts), int))
         designs: Designs = dict.fromkeys(self.designs, FirstTasks(alike))
-        of_all = intervals_by_kind(counts, self.interval_kind, self.level, designs)
-        own = [IntervalsOfMethod(of_all, self.kinds, i, self.units) for i in range(len(counts))]
-        scores = tuple(replace(s, intervals=i) for s, i in zip(self.scores, own, strict=True))
+        of = intervals_by_kind(counts, self.interval_kind, self.level, designs, self.units)
+        scores = tuple(replace(s, intervals=of(i)) for i, s in enumerate(self.scores))
         return replace(self, scores=scores, counts=counts, designs=designs, at_other_level=None)
 
     @property
@@ -482,7 +461,7 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
                 self.scored.task_set,
                 *names,
                 self.interval_kind,
-                ByKind(by_kind, self.units.missing),
+                ByKind(by_kind, by_kind.__getitem__, self.units),
                 None if closed < 0 else VERDICTS[closed],
                 facts.reason[i],
                 None if isnan(error) else error,
