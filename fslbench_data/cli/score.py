@@ -187,7 +187,7 @@ def compare(
         return
     report = score_selected(both, opened, selection, only_compared=True)
     report_output.write_report(report, to, details=details, whole_signature=whole_signature)
-    if not isinstance(both, OwnLog) and (left_out := answered_by_one(both, selection)):
+    if not isinstance(both, OwnLog) and (left_out := answered_by_one(both, selection, opened)):
         options.say(f"left out, answered by one of the two only: {listing(left_out)}")
     leading = primary_comparisons(report.comparisons)
     worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]

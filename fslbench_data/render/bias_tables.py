@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from analysis_sql.bias import Contrast, RankCorrelation
+from analysis_sql.bias import RankCorrelation
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import capital, one_model_text, plus_minus
-from fslbench_data.render.table import Column, Table, csv_text, json_text, right
-from fslbench_data.scoring.bias import BiasReport, LadderReport, Ranking, step_of
+from fslbench_data.render.table import Column, Table, csv_of_rows, json_text, right
+from fslbench_data.scoring.bias import BiasReport, Ladder, Ranking, step_of
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import WHICH_OF_TWO
 
@@ -53,38 +54,34 @@ def bias_tables(report: BiasReport) -> list[Table]:
     for each in report.ladders:
         first, *others = _of(each)
         new = "new images of these classes" if each.kind == "open" else "new tasks of these images"
-        about = f"{100 * report.signature.level:.8g} % {each.kind} intervals ({new})"
+        about = f"{100 * each.level:.8g} % {each.kind} intervals ({new})"
         tables += [replace(first, title=f"{first.title}, {about}", notes=_notes(each)), *others]
     if report.agreement:
         tables.append(_ranked("Ladders compared: how alike methods are ranked", report.agreement))
     return tables
 
 
-def _notes(ladder: LadderReport) -> tuple[str, ...]:
-    notes = [inter_class_note(ladder)] if ladder.results.inter_class else []
-    if ladder.results.left_out:
-        left_out = ", ".join(ladder.results.left_out)
-        notes.append(f"Not shown, without counts by class: {left_out}.")
-    if ladder.results.prefixes:
-        notes.append(
-            f"Nothing is concluded about {listing(ladder.results.prefixes, 10)}: {PREFIX}."
-        )
-    several = [
-        m for m, of in ladder.results.by_method.items() if any(c.ndim > 2 for c in of.values())
-    ]
+def _notes(ladder: Ladder) -> tuple[str, ...]:
+    notes = [inter_class_note(ladder)] if ladder.inter_class else []
+    if ladder.left_out:
+        notes.append(f"Not shown, without counts by class: {', '.join(ladder.left_out)}.")
+    if ladder.prefixes:
+        notes.append(f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}.")
+    several = [m for m, of in ladder.by_method.items() if any(c.ndim > 2 for c in of.values())]
     if several and ladder.kind == "closed":
         notes.append(
             f"Several runs of {listing(several, 4)}: their mean. Intervals do not count "
             "how runs differ."
         )
-    if single := one_model_text(ladder.results.of_one_model):
+    if single := one_model_text(ladder.of_one_model):
         notes.append(f"{capital(single)}.")
     return tuple(notes)
 
 
-def _of(ladder: LadderReport) -> Iterator[Table]:
-    title = f"{ladder.dataset}/{ladder.name}"
-    if gaps := [(method.method, *gap) for method in ladder.methods for gap in method.gaps]:
+def _of(ladder: Ladder) -> Iterator[Table]:
+    title, values = f"{ladder.dataset}/{ladder.name}", ladder.values.items()
+    gaps = [(k.method, k.step, k.to, of) for k, of in values if k.to and not k.versus]
+    if gaps:
         yield Table(
             title=f"{title}: from step to step",
             columns=(
@@ -103,32 +100,33 @@ def _of(ladder: LadderReport) -> Iterator[Table]:
                 for heading, of in zip(STEP_HEADINGS, OF_STEP.values(), strict=True)
             ),
         ),
-        rows=[(m.method, step, score) for m in ladder.methods for step, score in m.steps.items()],
+        rows=[(k.method, k.step, of) for k, of in values if not k.to and not k.versus],
     )
     if ladder.pairs:
-        rows: list[tuple[object, ...]] = []
-        for pair in ladder.pairs:
-            lost = {f"lost, {before}-{after}": of for before, after, of in pair.gaps}
-            rows += [(pair.method, pair.versus, *row) for row in (lost | pair.steps).items()]
+        pairs = [(k, of) for k, of in values if k.versus]
+        pairs.sort(key=lambda pair: (ladder.pairs.index(pair[0][:2]), not pair[0].to))
         yield Table(
             title=f"{title}: methods compared",
             columns=(
                 *_texts("method", "versus", "on"),
                 *_differences("accuracy", "wAcc", "excess", "beyond level"),
             ),
-            rows=rows,
+            rows=[
+                (k.method, k.versus, f"lost, {k.step}-{k.to}" if k.to else k.step, of)
+                for k, of in pairs
+            ],
         )
     if ladder.rankings:
         yield _ranked(f"{title}: how alike methods are ranked", ladder.rankings)
 
 
-def inter_class_note(ladder: LadderReport) -> str:
+def inter_class_note(ladder: Ladder) -> str:
     """Return the share of classes of tasks with queries that have another class's attribute."""
-    shares = {step: f"{100 * share:.0f} %" for step, share in ladder.results.inter_class.items()}
+    shares = {step: f"{100 * share:.0f} %" for step, share in ladder.inter_class.items()}
     if len(set(shares.values())) == 1:
         shares = {" and ".join(shares): next(iter(shares.values()))}
     of_steps = ", ".join(f"{share} ({step})" for step, share in shares.items())
-    few = min(ladder.results.inter_class.values()) < MOST
+    few = min(ladder.inter_class.values()) < MOST
     nothing = ": of the others' attributes nothing can be said" if few else ""
     return f"Queries have another class's attribute in {of_steps} of (task, class){nothing}."
 
@@ -139,7 +137,7 @@ def _texts(*names: str) -> list[Column]:
 
 def _differences(*names: str) -> Iterator[Column]:
     """Give columns of what a row ends with, a gap or a contrast."""
-    for name, measure in zip(names, MEASURES.values(), strict=True):
+    for name, measure in zip(names, LOST.values(), strict=True):
         yield right(name, partial(_measured, measure, signed=True))
 
 
@@ -191,16 +189,16 @@ OF_STEP = {
     "excess_of_level": "of_level",
     "excess_beyond_level": "beyond_level",
 }
-MEASURES = {
-    name: OF_STEP[name] for name in ("accuracy", "worst_class", "excess", "excess_beyond_level")
-}
 LOST = {
     "accuracy_lost": "accuracy",
     "worst_class_lost": "worst",
     "excess_gained": "excess",
     "excess_gained_beyond_level": "beyond_level",
 }
-"""Measures of pairs on a step, of methods on a step, and of gaps; and where they are found."""
+"""Measures on a step and of gaps, and where they are found, if they are."""
+
+_EMPTY = dict.fromkeys(COLUMNS, "") | dict.fromkeys(("halfwidth", "low", "high"))
+_EMPTY["is_reference"] = False
 
 
 def bias_csv(report: BiasReport) -> str:
@@ -215,9 +213,9 @@ def bias_csv(report: BiasReport) -> str:
     per cent of (task, class) of a step with queries of another class's attribute, and spearman,
     the correlation of the methods' ranks by two metrics, from `low` to `high`.
     """
-    columns = tuple(Column(name, itemgetter(name)) for name in (*COLUMNS, "low", "high"))
-    rows = [row | {"low": None, "high": None} for row in _rows(report)]
-    return csv_text(Table("", columns, [*rows, *_correlations(report)]), str(report.signature))
+    names = (*COLUMNS, "low", "high")
+    rows = map(itemgetter(*names), chain(_rows(report), _correlations(report)))
+    return csv_of_rows(names, rows, str(report.signature))
 
 
 def bias_json(report: BiasReport) -> str:
@@ -242,11 +240,10 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
 
 def _correlations(report: BiasReport) -> Iterator[dict[str, Any]]:
     """Give the rank correlations of each ladder, and of ladders with each other, as rows."""
-    empty = dict.fromkeys(COLUMNS, "") | {"is_reference": False, "halfwidth": None, "interval": ""}
     ranked = [(each.dataset, each.name, r) for each in report.ladders for r in each.rankings]
     for dataset, ladder, ranking in (*ranked, *(("", "", r) for r in report.agreement)):
         found = ranking.found
-        yield empty | {
+        yield _EMPTY | {
             "dataset": dataset,
             "ladder": ladder,
             "step": ranking.first,
@@ -261,48 +258,34 @@ def _correlations(report: BiasReport) -> Iterator[dict[str, Any]]:
 
 
 def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
+    """Give a row for each measure that there is; numbers without interval have none."""
     for ladder in report.ladders:
-        results, prefixes = ladder.results, {*ladder.results.prefixes}
-        about: dict[str, Any] = {"dataset": ladder.dataset, "ladder": ladder.name}
-        about["level"] = report.signature.level
-        empty = "method", "versus", "interval", "of_one_model", "reason"
-        of_none = dict.fromkeys(empty, "") | {"is_reference": False}
-        tasks = {step_of(info): info.n_tasks for info in results.infos}
-        for step, share in results.inter_class.items():
-            values = {"step": step, "to": "", "measure": "inter_class", "mean": 100 * share}
-            yield about | of_none | values | {"halfwidth": None, "T": tasks[step]}
-        for method in ladder.methods:
-            own = {"method": method.method, "versus": "", "is_reference": method.is_reference}
-            own["reason"] = PREFIX if method.method in prefixes else ""
-            own["of_one_model"] = "method" if method.method in results.of_one_model else ""
-            steps = ((step, "", score) for step, score in method.steps.items())
-            for row in (*_figures(steps, OF_STEP), *_figures(method.gaps, LOST)):
-                yield about | own | row
-        for pair in ladder.pairs:
-            both = {"method": pair.method, "versus": pair.versus, "is_reference": False}
-            both["reason"] = PREFIX if {pair.method, pair.versus} & prefixes else ""
-            single = results.of_one_model
-            both["of_one_model"] = WHICH_OF_TWO[pair.method in single, pair.versus in single]
-            contrasts = ((step, "", contrast) for step, contrast in pair.steps.items())
-            for row in (*_figures(contrasts, MEASURES), *_figures(pair.gaps, LOST)):
-                yield about | both | row
-
-
-def _figures(
-    measured: Iterable[tuple[str, str, Contrast]], measures: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
-    """Give a row for each of some measures that there is; numbers without interval have none."""
-    for step, to, of in measured:
-        for measure, attribute in measures.items():
-            value = getattr(of, attribute)
-            if value is not None:
-                found = value if isinstance(value, Interval) else of.accuracy
-                yield {
-                    "step": step,
-                    "to": to,
-                    "measure": measure,
-                    "mean": value.mean if found is value else value,
-                    "halfwidth": value.halfwidth if found is value else None,
-                    "T": found.tasks,
-                    "interval": found.kind,
-                }
+        about = {"dataset": ladder.dataset, "ladder": ladder.name, "level": ladder.level}
+        tasks = {step_of(info): info.n_tasks for info in ladder.infos}
+        for step, share in ladder.inter_class.items():
+            values = {"step": step, "measure": "inter_class", "mean": 100 * share, "T": tasks[step]}
+            yield _EMPTY | about | values
+        for key, of in ladder.values.items():
+            both, single = (key.method, key.versus), ladder.of_one_model
+            of_key = {
+                **key._asdict(),
+                "is_reference": not key.versus and key.method in ladder.references,
+                "reason": PREFIX if {*both} & {*ladder.prefixes} else "",
+                "of_one_model": WHICH_OF_TWO[both[0] in single, both[1] in single],
+            }
+            for measure, attribute in (LOST if key.to else OF_STEP).items():
+                value = getattr(of, attribute, None)
+                if value is not None:
+                    found = value if isinstance(value, Interval) else of.accuracy
+                    yield (
+                        _EMPTY
+                        | about
+                        | of_key
+                        | {
+                            "measure": measure,
+                            "mean": value.mean if found is value else value,
+                            "halfwidth": value.halfwidth if found is value else None,
+                            "T": found.tasks,
+                            "interval": found.kind,
+                        }
+                    )

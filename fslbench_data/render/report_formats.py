@@ -22,7 +22,7 @@ from fslbench_data.render.table import csv_of_rows, csv_text, json_text, objects
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
-from fslbench_data.scoring.task_set_report import WHICH_OF_TWO, TaskSetReport
+from fslbench_data.scoring.task_set_report import WHICH_OF_TWO, TaskSetReport, score_batch
 
 COLUMNS = {
     name: {"T": "tasks", "diff": "difference", "diff_halfwidth": "halfwidth"}.get(name, name)
@@ -66,28 +66,15 @@ def _alone(each: TaskSetReport) -> Iterator[list[object]]:
     """Give lines of methods without a comparison, one a kind of interval."""
     own = len(each.requested)
     alone = ~(each.requested.any(axis=1) | each.requested[:, :own].any(axis=0))
-    for i in np.flatnonzero(alone).tolist():
-        score = each.scores[i]
-        values = {
-            "dataset": score.dataset,
-            "task_set": score.task_set,
-            "method": score.method,
-            "reason": PREFIX if score.prefix else "",
-            "trained": score.trained,
-            "run_error": score.run_error,
-            "of_one_model": WHICH_OF_TWO[score.of_one_model, False],
+    scores = [each.scores[i] for i in np.flatnonzero(alone)]
+    for row in score_batch(scores).to_pylist():
+        row |= {
+            "mean_halfwidth": row["halfwidth"],
+            "halfwidth": None,
+            "reason": PREFIX if row["prefix"] else "",
+            "of_one_model": WHICH_OF_TWO[row["of_one_model"], False],
         }
-        for kind in each.kinds:
-            mean = score.intervals[kind]
-            of_kind = {
-                "interval": kind,
-                "tasks": mean.tasks,
-                "mean": mean.mean,
-                "mean_halfwidth": mean.halfwidth,
-                "level": mean.level,
-                "is_bound": kind in each.units.bounded,
-            }
-            yield [(values | of_kind).get(name) for name in COLUMNS.values()]
+        yield [row.get(name) for name in COLUMNS.values()]
 
 
 def json_pieces(report: Report) -> Iterator[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -38,20 +40,57 @@ Steps = dict[str, AnyInts]
 """A method's correct queries of each class (T, K), of R runs (T, K, R), by step of a ladder."""
 
 
-class LadderResults(Struct, frozen=True, eq=False, dict=True):
-    """The results of methods on one ladder, read once and scored at any level.
+RELIANCE = ("support", "inter"), ("same", "other")
+"""Steps between which the accuracy lost orders methods by reliance on an attribute best."""
 
-    `left_out` have no counts by class, or a rule to stop; `prefixes` are in no ranking.
-    `inter_class` is by step the share of (task, class) whose queries really have the attribute of
-    another class.
+
+class Key(NamedTuple):
+    """What is measured on a ladder: a method, or it minus `versus`, on a step or `to` a later one.
+
+    `versus` is empty of a method alone, and `to` of a value on one step.
     """
 
+    method: str
+    versus: str
+    step: str
+    to: str
+
+
+class Ranking(Struct, frozen=True):
+    """How alike two metrics, in words such as ``wAcc on random``, rank the methods."""
+
+    first: str
+    second: str
+    found: RankCorrelation
+
+
+class Ladder(Struct, frozen=True, eq=False, dict=True):
+    """The results of methods on one ladder, ``<dataset>/<name>``, read once.
+
+    `pairs` are compared. `left_out` have no counts by class, or a rule to stop; `prefixes` are in
+    no ranking. `inter_class` is by step the share of (task, class) whose queries really have the
+    attribute of another class.
+    """
+
+    name: str
     infos: tuple[TaskSetInfo, ...]
+    level: float
     by_method: dict[str, Steps]
+    references: frozenset[str]
+    pairs: tuple[tuple[str, str], ...]
     left_out: tuple[str, ...]
     prefixes: tuple[str, ...]
     inter_class: dict[str, float]
     of_one_model: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        about = f"{many(len(self.by_method), 'method')}, {many(len(self.pairs), 'pair')}"
+        return f"<Ladder {self.dataset}/{self.name}: {about}>"
+
+    @property
+    def dataset(self) -> str:
+        """The data set."""
+        return self.infos[0].dataset
 
     @property
     def kind(self) -> IntervalKind:
@@ -70,8 +109,27 @@ class LadderResults(Struct, frozen=True, eq=False, dict=True):
         suite = suite_of(name.suite)
         return f"{name.suite.replace(f'{suite.step}_', f'{suite.family}_', 1)}-{name.protocol}"
 
+    @cached_property
+    def values(self) -> dict[Key, Contrast]:
+        """All that is measured, of methods (a :class:`StepScore` on each step) and then of pairs.
+
+        Of each the steps that were answered, in their order, then what is lost from one to another:
+        first between those of :data:`RELIANCE`, and last from the first to the last.
+        """
+        scores = self.scores(self.level)
+        found: dict[Key, Contrast] = {}
+        for method, steps in scores.items():
+            found |= {Key(method, "", step, ""): score for step, score in steps.items()}
+            found |= self._lost(method, "", pairwise(steps))
+        for method, versus in self.pairs:
+            for step, tasks in self._tasks(method, versus).items():
+                parts = [(1, method, step), (-1, versus, step)]
+                found[Key(method, versus, step, "")] = self._contrast(parts, tasks)
+            found |= self._lost(method, versus)
+        return found
+
     def scores(self, level: float) -> dict[str, dict[str, StepScore]]:
-        """Score each method on the steps that it answered, in their order."""
+        """Score each method on the steps that it answered, in their order, at any level."""
         return {
             method: {
                 step: step_score(
@@ -96,15 +154,95 @@ class LadderResults(Struct, frozen=True, eq=False, dict=True):
             of_methods[method] = {s: spread.at(c) for s, c in later.items()} if spread else {}
         return of_methods
 
+    def _tasks(self, *methods: str) -> dict[str, int]:
+        """Return the steps that methods answered, each with the number of tasks of them all."""
+        first, *others = (self.by_method[method] for method in methods if method)
+        common = (step for step in first if all(step in steps for steps in others))
+        return {step: min(len(steps[step]) for steps in (first, *others)) for step in common}
 
-def ladder_results(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderResults:
+    def _lost(
+        self, method: str, versus: str, between: Iterable[tuple[str, str]] = ()
+    ) -> Iterator[tuple[Key, Contrast]]:
+        """Yield what a method loses between steps, minus what `versus` does, if any."""
+        tasks = self._tasks(method, versus)
+        steps = [*tasks]
+        whole = [(steps[0], steps[-1])] if len(steps) > 1 else []
+        reliance = [span for span in RELIANCE if {*span} <= {*steps}]
+        for a, b in dict.fromkeys([*reliance, *between, *whole]):
+            parts = [(1, method, a), (-1, method, b)]
+            parts += [(-1, versus, a), (1, versus, b)] if versus else []
+            found = self._contrast(parts, min(tasks[a], tasks[b]))
+            yield Key(method, versus, a, b), gap_of(found)
+
+    def _contrast(self, parts: Sequence[tuple[int, str, str]], tasks: int) -> Contrast:
+        """Contrast weighted methods and steps, over so many first tasks.
+
+        On the first step, where the level is measured, nothing is beyond it.
+        """
+        names = [method for _, method, _ in parts]
+        counts = [(weight, self.by_method[method][step][:tasks]) for weight, method, step in parts]
+        at = [self.at_level[method].get(step) for _, method, step in parts]
+        beyond = [own and replace(own, beyond=own.beyond[:tasks]) for own in at]
+        known = all(self.at_level[name] for name in names)
+        owners = [names.index(name) for name in names]
+        return contrast(
+            counts, self.queries, self.kind, self.level, beyond if known else (), methods=owners
+        )
+
+    @cached_property
+    def last(self) -> dict[str, Floats]:
+        """The wAcc of each task of the last step, of the methods that answered all of them."""
+        step = step_of(self.infos[-1])
+        return {
+            method: worst_class(steps[step], self.queries)
+            for method, steps in self.by_method.items()
+            if len(steps.get(step, ())) == self.infos[-1].n_tasks
+        }
+
+    @cached_property
+    def rankings(self) -> tuple[Ranking, ...]:
+        """How alike metrics rank the methods that answered all of the first and last step.
+
+        None of fewer than three methods.
+        """
+        ends = {step_of(info): info.n_tasks for info in (self.infos[0], self.infos[-1])}
+        whole = [
+            steps
+            for steps in self.by_method.values()
+            if all(len(steps.get(step, ())) == tasks for step, tasks in ends.items())
+        ]
+        if len(whole) < 3 or len(ends) < 2:
+            return ()
+        first, last = ends
+        accuracy = np.array([_of_tasks(steps[last]) for steps in whole])
+        before, worst = (
+            np.array([_of_tasks(steps[step].min(axis=1)) for steps in whole]) for step in ends
+        )
+        common = min(ends.values())  # tasks of the same classes, the first of each
+        of_metrics = (
+            (f"accuracy on {last}", accuracy, worst),
+            (f"wAcc on {first}", before[:, :common], worst[:, :common]),
+        )
+        return tuple(
+            Ranking(name, f"wAcc on {last}", rank_correlation(a, b, self.level))
+            for name, a, b in of_metrics
+        )
+
+
+def _of_tasks(counts: AnyInts) -> Floats:
+    """Compute means of counts (T, ...) over all but tasks."""
+    means: Floats = counts.reshape(len(counts), -1).mean(axis=1)
+    return means
+
+
+def ladder_of(infos: Sequence[TaskSetInfo], selected: Selected, name: str = "") -> Ladder:
     """Read the results of the selected methods on a ladder, given its task sets."""
     left_out: list[str] = []
     prefixes: list[str] = []
     single: list[str] = []
     by_method: dict[str, Steps] = {}
-    inter_class: dict[str, float] = {}
-    tasks = {str(i): selected.release.task_set(i.dataset, str(i.name)) for i in infos}
+    release, against = selected.release, selected.selection.against
+    tasks = {str(i): release.task_set(i.dataset, str(i.name)) for i in infos}
     for part in selected.parts:
         for method in part.methods:
             groups = [
@@ -122,14 +260,30 @@ def ladder_results(infos: Sequence[TaskSetInfo], selected: Selected) -> LadderRe
                     prefixes.append(method)
                 if any(map(part.of_one_model, groups)):
                     single.append(method)
-    for info in infos:
-        if step_of(info) in INTER_CLASS:
-            flags = selected.release.task_table(info).column("inter_class").combine_chunks()
-            inter_class[step_of(info)] = float(
-                flags.flatten().to_numpy(zero_copy_only=False).mean()
-            )
-    excluded = tuple(left_out), tuple(prefixes)
-    return LadderResults(tuple(infos), by_method, *excluded, inter_class, tuple(single))
+    inter_class = {
+        step_of(info): float(pc.mean(pc.list_flatten(flags)).as_py())
+        for info in infos
+        if step_of(info) in INTER_CLASS
+        for flags in [release.task_table(info).column("inter_class")]
+    }
+    requested = {m for m in by_method if m in against or m not in release.methods}
+    pairs = tuple(
+        both
+        for both in combinations(by_method, 2)
+        if requested & {*both} and (not against or {*against} & {*both})
+    )
+    return Ladder(
+        name,
+        tuple(infos),
+        selected.selection.level,
+        by_method,
+        frozenset(release.methods),
+        pairs,
+        tuple(left_out),
+        tuple(prefixes),
+        inter_class,
+        tuple(single),
+    )
 
 
 def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:
@@ -161,185 +315,11 @@ def step_of(info: TaskSetInfo) -> str:
     return suite_of(info.name.suite).step
 
 
-RELIANCE = ("support", "inter"), ("same", "other")
-"""Steps between which the accuracy lost orders methods by reliance on an attribute best."""
-
-Gap = tuple[str, str, Contrast]
-"""From which step, to which, and what is lost."""
-
-
-class MethodBias(Struct, frozen=True):
-    """A method on the steps that it answered, and its gaps: first those of :data:`RELIANCE`."""
-
-    method: str
-    is_reference: bool
-    steps: dict[str, StepScore]
-    gaps: tuple[Gap, ...]
-
-
-class PairBias(Struct, frozen=True):
-    """Two methods on the tasks of a ladder that both answered: `method` minus `versus`.
-
-    `gaps` are what `method` loses minus what `versus` does, the last from first step to last.
-    """
-
-    method: str
-    versus: str
-    steps: dict[str, Contrast]
-    gaps: tuple[Gap, ...]
-
-
-class Ranking(Struct, frozen=True):
-    """How alike two metrics, in words such as ``wAcc on random``, rank the methods."""
-
-    first: str
-    second: str
-    found: RankCorrelation
-
-
-class LadderReport(Struct, frozen=True, eq=False):
-    """The methods on one ladder.
-
-    `rankings` are of three methods or more that answered all tasks of the first and last step,
-    `last` the wAcc of each task of the last step.
-    """
-
-    dataset: str
-    name: str
-    kind: IntervalKind
-    methods: tuple[MethodBias, ...]
-    pairs: tuple[PairBias, ...]
-    rankings: tuple[Ranking, ...]
-    results: LadderResults
-    last: dict[str, Floats]
-
-    def __repr__(self) -> str:
-        about = f"{many(len(self.methods), 'method')}, {many(len(self.pairs), 'pair')}"
-        return f"<LadderReport {self.dataset}/{self.name}: {about}>"
-
-
-def ladder_report(name: str, infos: list[TaskSetInfo], selected: Selected) -> LadderReport:
-    """Report on the selected methods on the ladder ``<dataset>/<ladder>``, given its task sets."""
-    release, level, against = selected.release, selected.selection.level, selected.selection.against
-    results = ladder_results(infos, selected)
-    by_method, kind, queries = results.by_method, results.kind, results.queries
-    dataset, _, ladder = name.partition("/")
-    last = step_of(infos[-1])
-    requested = [m for m in by_method if m in against or m not in release.methods]
-    pairs = [
-        (a, b)
-        for a, b in combinations(by_method, 2)
-        if (a in requested or b in requested) and (not against or a in against or b in against)
-    ]
-    return LadderReport(
-        dataset,
-        ladder,
-        kind,
-        tuple(
-            MethodBias(
-                method,
-                method in release.methods,
-                scores,
-                tuple(_gaps(results, method, level)),
-            )
-            for method, scores in results.scores(level).items()
-        ),
-        tuple(PairBias(a, b, *_pair(results, a, b, level)) for a, b in pairs),
-        tuple(_rankings(by_method, infos, level)),
-        results,
-        {
-            method: worst_class(steps[last], queries)
-            for method, steps in by_method.items()
-            if len(steps.get(last, ())) == infos[-1].n_tasks
-        },
-    )
-
-
-def _pair(
-    results: LadderResults, method: str, versus: str, level: float
-) -> tuple[dict[str, Contrast], tuple[Gap, ...]]:
-    """Contrast two methods on each step that both answered, and what they lose between steps."""
-    own, other = (results.by_method[of] for of in (method, versus))
-    most = {step: min(len(own[step]), len(other[step])) for step in own if step in other}
-    contrasts = {
-        step: _contrast(results, [(1, method, step), (-1, versus, step)], n, level)
-        for step, n in most.items()
-    }
-    gaps = []
-    for a, b in _spans([*most]):
-        parts = [(1, method, a), (-1, method, b), (-1, versus, a), (1, versus, b)]
-        gaps.append((a, b, gap_of(_contrast(results, parts, min(most[a], most[b]), level))))
-    return contrasts, tuple(gaps)
-
-
-def _spans(steps: Sequence[str], *between: tuple[str, str]) -> list[tuple[str, str]]:
-    """List pairs of steps that were answered: of reliance, those between, from first to last."""
-    reliance = [span for span in RELIANCE if {*span} <= {*steps}]
-    whole = [(steps[0], steps[-1])] if len(steps) > 1 else []
-    return [*dict.fromkeys([*reliance, *between, *whole])]
-
-
-def _contrast(
-    results: LadderResults, parts: Sequence[tuple[int, str, str]], tasks: int, level: float
-) -> Contrast:
-    """Contrast weighted methods and steps, over so many first tasks.
-
-    On the first step, where the level is measured, nothing is beyond it.
-    """
-    names = [method for _, method, _ in parts]
-    counts = [(weight, results.by_method[method][step][:tasks]) for weight, method, step in parts]
-    at = [results.at_level[method].get(step) for _, method, step in parts]
-    beyond = [own and replace(own, beyond=own.beyond[:tasks]) for own in at]
-    known = all(results.at_level[name] for name in names)
-    owners = [names.index(name) for name in names]
-    return contrast(
-        counts, results.queries, results.kind, level, beyond if known else (), methods=owners
-    )
-
-
-def _rankings(
-    by_method: dict[str, Steps], infos: list[TaskSetInfo], level: float
-) -> Iterator[Ranking]:
-    ends = {step_of(info): info.n_tasks for info in (infos[0], infos[-1])}
-    whole = [
-        steps
-        for steps in by_method.values()
-        if all(len(steps.get(step, ())) == tasks for step, tasks in ends.items())
-    ]
-    if len(whole) < 3 or len(ends) < 2:
-        return
-    first, last = ends
-    accuracy = np.array([_of_tasks(steps[last]) for steps in whole])
-    before, worst = (
-        np.array([_of_tasks(steps[step].min(axis=1)) for steps in whole]) for step in ends
-    )
-    common = min(ends.values())  # tasks of the same classes, the first of each
-    for names, (a, b) in (
-        ((f"accuracy on {last}", f"wAcc on {last}"), (accuracy, worst)),
-        ((f"wAcc on {first}", f"wAcc on {last}"), (before[:, :common], worst[:, :common])),
-    ):
-        yield Ranking(*names, rank_correlation(a, b, level))
-
-
-def _of_tasks(counts: AnyInts) -> Floats:
-    """Compute means of counts (T, ...) over all but tasks."""
-    means: Floats = counts.reshape(len(counts), -1).mean(axis=1)
-    return means
-
-
-def _gaps(results: LadderResults, method: str, level: float) -> Iterator[Gap]:
-    steps = results.by_method[method]
-    for before, after in _spans([*steps], *pairwise(steps)):
-        common = min(len(steps[before]), len(steps[after]))
-        parts = [(1, method, before), (-1, method, after)]
-        yield before, after, gap_of(_contrast(results, parts, common, level))
-
-
 class BiasReport(Struct, frozen=True):
     """What `fslbench score --bias` shows: each ladder, and how alike ladders rank the methods."""
 
     signature: Signature
-    ladders: tuple[LadderReport, ...]
+    ladders: tuple[Ladder, ...]
     agreement: tuple[Ranking, ...]
 
     def __repr__(self) -> str:
@@ -377,13 +357,15 @@ def bias_on(selected: Selected) -> BiasReport:
             expected="task sets such as biased_titles-5w5s5q and random_titles-5w5s5q",
             fix="see `fslbench info` for those that the release has",
         )
-    reports = tuple(ladder_report(name, steps, selected) for name, steps in ladders.items())
+    read = tuple(
+        ladder_of(steps, selected, name.partition("/")[2]) for name, steps in ladders.items()
+    )
     used = {str(info) for info in infos}
     signature = signature_of(release, selected.results, used, level)
-    return BiasReport(signature, reports, tuple(agreement(reports, level)))
+    return BiasReport(signature, read, tuple(agreement(read, level)))
 
 
-def agreement(ladders: Sequence[LadderReport], level: float) -> Iterator[Ranking]:
+def agreement(ladders: Sequence[Ladder], level: float) -> Iterator[Ranking]:
     """Correlate how ladders of one data set rank the methods, two by two.
 
     Such as those of two captioners, or of texts and of pixels: their tasks differ.

@@ -30,13 +30,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.pairs import PairArrays
 from analysis_sql.comparison.verdicts import IDENTICAL, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import RunTerms, for_new_runs
 from benchmark_spec.protocol import EPISODES, IntervalKind
 from fslbench_data.scoring.scores import Score, intervals_by_kind
-from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets, schema
+from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets, schema
 
 Floats = NDArray[np.float64]
 
@@ -150,24 +149,25 @@ def sign_test(higher: int, lower: int) -> float:
 def _rows(
     protocol: tuple[int | None, int | None], sets: Sequence[TaskSetReport], harmonic: bool
 ) -> list[DatasetMean]:
-    scores = [
-        {s.method: s for s in of.scores if s.ordinary and s.accuracy.tasks == of.scored.n_tasks}
+    whole = [
+        {s.method for s in of.scores if s.ordinary and s.accuracy.tasks == of.scored.n_tasks}
         for of in sets
     ]
-    own = [
-        name for name in scores[0] if all(name in of.methods[: len(of.requested)] for of in sets)
-    ]
-    own = [name for name in own if all(name in of for of in scores)]
-    methods = [*own, *(n for n in scores[0] if n not in own and all(n in of for of in scores))]
-    datasets = tuple(of.scored.dataset for of in sets)
-    each = {m: np.array([of[m].accuracy.mean for of in scores]) for m in methods}
-    mean = {m: _mean(values, harmonic) for m, values in each.items()}
-    slope = {m: _slopes(values, harmonic) for m, values in each.items()}
-    terms = {m: _run_terms(sets, [of[m] for of in scores], slope[m]) for m in methods}
+    common = [name for name in sets[0].methods if all(name in of for of in whole)]
+    own = [name for name in common if all(name in own_methods(of) for of in sets)]
+    methods = [*own, *(name for name in common if name not in own)]
+    if not methods:
+        return []
+    alike = [_without_runs(of, methods, len(own)) for of in sets]
+    scores = [*zip(*(of.scores for of in alike), strict=True)]
+    each = [np.array([score.accuracy.mean for score in of_method]) for of_method in scores]
+    mean = [_mean(values, harmonic) for values in each]
+    slope = [_slopes(values, harmonic) for values in each]
+    terms = [_run_terms(sets, *of) for of in zip(scores, slope, strict=True)]
     level, rows = sets[0].level, []
-    narrowest: dict[tuple[str, ...], float] = {}
+    narrowest: dict[tuple[int, ...], float] = {}
 
-    def combined(key: tuple[str, ...], squares: Floats, terms: RunTerms) -> float | None:
+    def combined(key: tuple[int, ...], squares: Floats, terms: RunTerms) -> float | None:
         """Combine half-widths; an interval about more is at least as wide, also with runs."""
         if np.isnan(squares).any():
             return None
@@ -175,87 +175,80 @@ def _rows(
         narrowest[key] = max(width, narrowest.get(key, 0.0))
         return narrowest[key]
 
+    compared = np.argwhere(np.all([of.requested for of in alike], axis=0)).tolist()
     for about, kinds in _questions(sets).items():
-        own_widths, pairs = zip(*map(_without_runs, sets, kinds), strict=True)
-        common: dict[str, Any] = {
+        shared: dict[str, Any] = {
             "ways": protocol[0],
             "shots": protocol[1],
-            "datasets": datasets,
+            "datasets": tuple(of.scored.dataset for of in sets),
             "about": about,
             "level": level,
         }
-        squares = {m: np.array([of[m] for of in own_widths]) ** 2 for m in methods}
-        for method in methods:
-            width = combined((method,), slope[method] ** 2 * squares[method], terms[method])
-            rows.append(DatasetMean(method=method, mean=mean[method], halfwidth=width, **common))
-        for place, one in enumerate(own):
-            for later in methods[place + 1 :]:
-                first = _pair_at(sets[0], one, later)
-                method, versus = (one, later) if first is None or first[1] > 0 else (later, one)
-                compared = _differences_of(sets, pairs, method, versus)
-                if compared is None:
-                    continue
-                differences, widths, identical = compared
-                w, u = slope[method], slope[versus]
-                square = w * u * widths**2
-                if harmonic:
-                    square = square + (w - u) * (w * squares[method] - u * squares[versus])
-                of_both = RunTerms.joined(terms[method], terms[versus])
-                if all(of.counts.own_tasks for of in sets):
-                    both = [(of[method], of[versus]) for of in scores]
-                    of_both = _paired_terms(sets, both, (w, u))
-                width = combined((method, versus), square, of_both)
-                difference = mean[method] - mean[versus]
-                higher, lower = (int((sign * differences > 0).sum()) for sign in (1, -1))
-                rows.append(
-                    DatasetMean(
-                        method=method,
-                        mean=mean[method],
-                        halfwidth=width,
-                        versus=versus,
-                        versus_mean=mean[versus],
-                        difference=difference if harmonic else float(np.mean(differences)),
-                        verdict=_verdict(identical, difference, width),
-                        higher=higher,
-                        lower=lower,
-                        sign_p=sign_test(higher, lower),
-                        **common,
-                    )
+        of_kinds = [*zip(alike, kinds, strict=True)]
+        widths = [
+            [of.scores[i].intervals[k].halfwidth for of, k in of_kinds] for i in range(len(methods))
+        ]
+        squares = [np.array(own_widths, float) ** 2 for own_widths in widths]
+        for i, method in enumerate(methods):
+            width = combined((i,), slope[i] ** 2 * squares[i], terms[i])
+            rows.append(DatasetMean(method=method, mean=mean[i], halfwidth=width, **shared))
+        pairs = [of.pairs_of(kind) for of, kind in of_kinds]
+        for i, j in compared:
+            differences = np.array([of.difference[i, j] for of in pairs])
+            of_pair = np.array([of.halfwidth[i, j] for of in pairs])
+            identical = np.array([of.verdict[i, j] == IDENTICAL for of in pairs])
+            if not identical.all():  # which on some alone does not bound the difference there
+                of_pair[identical] = nan
+            a, b = i, j
+            if not _in_order(sets[0], methods[i], methods[j]):
+                a, b, differences = j, i, -differences
+            w, u = slope[a], slope[b]
+            square = w * u * of_pair**2
+            if harmonic:
+                square = square + (w - u) * (w * squares[a] - u * squares[b])
+            of_both = RunTerms.joined(terms[a], terms[b])
+            if all(of.counts.own_tasks for of in sets):
+                of_both = _paired_terms(sets, [*zip(scores[a], scores[b], strict=True)], (w, u))
+            width = combined((a, b), square, of_both)
+            difference = mean[a] - mean[b]
+            higher, lower = (int((sign * differences > 0).sum()) for sign in (1, -1))
+            rows.append(
+                DatasetMean(
+                    method=methods[a],
+                    mean=mean[a],
+                    halfwidth=width,
+                    versus=methods[b],
+                    versus_mean=mean[b],
+                    difference=difference if harmonic else float(np.mean(differences)),
+                    verdict=_verdict(bool(identical.all()), difference, width),
+                    higher=higher,
+                    lower=lower,
+                    sign_p=sign_test(higher, lower),
+                    **shared,
                 )
+            )
     return rows
 
 
-def _pair_at(of: TaskSetReport, method: str, versus: str) -> tuple[tuple[int, int], int] | None:
-    """Return where a pair of methods is compared, and the sign of its difference there, if it is.
+def _in_order(of: TaskSetReport, method: str, versus: str) -> bool:
+    """Return whether a task set compares the first method with the other, and not the reverse."""
+    row, column = of.methods.index(method), of.methods.index(versus)
+    return row < len(of.requested) and bool(of.requested[row, column])
 
-    Task sets differ in the order of their methods, so that a pair may be reversed.
+
+def _without_runs(of: TaskSetReport, methods: Sequence[str], own: int) -> TaskSetReport:
+    """Return the same of some methods, in this order, as if runs did not differ.
+
+    The first `own` are compared with later ones where the task set compares the two.
     """
-    at = of.methods.index(method), of.methods.index(versus)
-    for (row, column), sign in ((at, 1), (at[::-1], -1)):
-        if row < len(of.requested) and of.requested[row, column]:
-            return (row, column), sign
-    return None
-
-
-def _differences_of(
-    sets: Sequence[TaskSetReport], pairs: Sequence[PairArrays], method: str, versus: str
-) -> tuple[Floats, Floats, bool] | None:
-    """Return differences of two methods, their half-widths, and whether all are identical.
-
-    None unless all data sets compare the two.  NaN where they are identical on some alone.
-    """
-    found, identical = [], []
-    for of, arrays in zip(sets, pairs, strict=True):
-        pair = _pair_at(of, method, versus)
-        if pair is None:
-            return None
-        at, sign = pair
-        found.append((sign * arrays.difference[at], arrays.halfwidth[at]))
-        identical.append(bool(arrays.verdict[at] == IDENTICAL))
-    differences, widths = np.array(found).T
-    if not all(identical):
-        widths[identical] = nan
-    return differences, widths, all(identical)
+    at, number = [of.methods.index(name) for name in methods], len(of.methods)
+    requested = np.zeros((number, number), np.bool_)
+    requested[: len(of.requested)] = of.requested
+    requested = np.triu((requested | requested.T)[np.ix_(at, at)], 1)[:own]
+    counts = replace(of.counts.some(at), run_variance=0.0, run_square=0.0, pair_terms=None)
+    by_kind = intervals_by_kind(counts, of.interval_kind, of.level, of.designs, of.units)
+    scores = tuple(replace(of.scores[row], intervals=by_kind(i)) for i, row in enumerate(at))
+    return replace(of, scores=scores, counts=counts, requested=requested, at_other_level=None)
 
 
 def _mean(values: Floats, harmonic: bool) -> float:
@@ -283,17 +276,6 @@ def _questions(sets: Sequence[TaskSetReport]) -> dict[str, list[IntervalKind]]:
     if len(classes) == len(sets):
         found[ABOUT[classes[0]]] = classes
     return found
-
-
-def _without_runs(
-    task_set: TaskSetReport, kind: IntervalKind
-) -> tuple[dict[str, float], PairArrays]:
-    """Return half-widths of means, NaN without any, and all pairs, as if runs did not differ."""
-    counts = replace(task_set.counts, run_variance=0.0, run_square=0.0, pair_terms=None)
-    bare = replace(task_set, counts=counts)
-    own = intervals_by_kind(counts, bare.interval_kind, bare.level, bare.designs)(kind)
-    widths = (nan if one.halfwidth is None else one.halfwidth for one in own)
-    return dict(zip(task_set.methods, widths, strict=True)), bare.pairs_of(kind)
 
 
 def _run_terms(sets: Sequence[TaskSetReport], scores: Sequence[Score], slopes: Floats) -> RunTerms:

@@ -140,10 +140,9 @@ def counts_where_reused(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCount
 
     ``closed`` are the paired verdicts by the primary interval of such a set.
     """
-    counts = verdict_counts(sets) if sets else {}
-    headings = [row.heading for row in ADDITIONAL_KINDS.values() if row.heading in counts]
-    primary = {"closed": counts["paired"]} if "paired" in counts else {}
-    return primary | {heading: counts[heading] for heading in headings}
+    counts = verdict_counts(sets)
+    names = {"paired": "closed"} | {row.heading: row.heading for row in ADDITIONAL_KINDS.values()}
+    return {name: counts[heading] for heading, name in names.items() if heading in counts}
 
 
 def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.kinds import CLASS_AWARE
-from analysis_sql.interval_kinds import Designs, kinds_of
+from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.ranking.multiple_comparisons import zeros
@@ -27,7 +27,6 @@ from fslbench_data.scoring.open_log import open_draws, open_log
 from fslbench_data.scoring.own_release import OwnLog, OwnRelease
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
-    IntervalsOfMethod,
     Score,
     intervals_by_kind,
     signature_of,
@@ -41,6 +40,7 @@ from fslbench_data.scoring.selection import (
     features_in,
     features_of,
     select,
+    sets_named,
     whole_name,
 )
 from fslbench_data.scoring.task_log import as_texts, log_table
@@ -48,7 +48,7 @@ from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.submission.reading import is_all_ways, is_log
-from fslbench_data.tasks import TaskSetInfo, task_set_names
+from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.log_source import table_of
 from fslbench_data.validation.validate import Validated, counts_on
 
@@ -276,7 +276,7 @@ def _scores(
     counts = counts_on([group for _, group in groups])
     kind, n_query = name.interval, name.protocol.n_query
     positions = {group.method: i for i, (_, group) in enumerate(groups)}
-    kinds, of_all = kinds_of(kind, designs), intervals_by_kind(counts, kind, level, designs)
+    of_method = intervals_by_kind(counts, kind, level, designs, units)
     scores = []
     for i, (part, group) in enumerate(groups):
         about = part.submission.methods.get(group.method)
@@ -285,7 +285,7 @@ def _scores(
         if binding is not None and binding.stopping is not None:
             rule = binding.stopping
             stopped = stopped_run(rule, group.method, counts, positions, kind, level)
-        own = IntervalsOfMethod(of_all, kinds, i, units, holds=stopped is None)
+        own = of_method(i, holds=stopped is None)
         accuracy, prefix = own[kind], part.is_prefix(group)
         faultless = None
         if stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0:
@@ -485,8 +485,7 @@ def _where_both(part: Submission, other: Submission, release: Release) -> Submis
     """Leave out what a reference method answers besides the task sets of the other, if any."""
     if not part.bindings or not all(bound.of_release for bound in part.bindings.values()):
         return part
-    answered = other.table.select(["dataset", "task_set"]).group_by(["dataset", "task_set"])
-    there = {f"{row['dataset']}/{row['task_set']}" for row in answered.aggregate([]).to_pylist()}
+    there = _answered(other)
     common = part.on([info for info in release.task_sets if info.text in there])
     return common if common.table.num_rows else part
 
@@ -541,19 +540,17 @@ def _of_method(log: pa.Table, method: str, name: str) -> pa.Table:
     return rows.set_column(at, "method", pa.repeat(name, len(rows)))
 
 
-def answered_by_one(both: Submission, selection: Selection) -> list[str]:
+def answered_by_one(both: Submission, selection: Selection, release: Release) -> list[str]:
     """Return the chosen task sets that one of two methods answers alone, ``dataset/task_set``."""
-    keys = ["dataset", "task_set"]
-    table = both.table.select(["method", *keys]).group_by(["method", *keys]).aggregate([])
-    rows = table.group_by(keys).aggregate([("method", "count")]).to_pylist()
-    chosen = task_set_names(selection.task_sets)
-    return sorted(
-        f"{r['dataset']}/{r['task_set']}"
-        for r in rows
-        if r["method_count"] == 1
-        and r["dataset"] in (selection.datasets or (r["dataset"],))
-        and r["task_set"] in (chosen or (r["task_set"],))
-    )
+    one, other = (_answered(selected(both, method)) for method in _names(both))
+    chosen = sets_named(release.task_sets, selection)
+    return sorted(info.text for info in chosen if info.text in one ^ other)
+
+
+def _answered(part: Submission) -> set[str]:
+    """Return the task sets that a submission answers, ``dataset/task_set``."""
+    there = part.table.select(["dataset", "task_set"]).group_by(["dataset", "task_set"])
+    return {f"{row['dataset']}/{row['task_set']}" for row in there.aggregate([]).to_pylist()}
 
 
 def find_method(text: str, release: Release) -> Submission:

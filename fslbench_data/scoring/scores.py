@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field, structs
 
-from analysis_sql.comparison.verdicts import PairInterval, Verdict
-from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS, Designs
+from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval, intervals
 from benchmark_spec.errors import NoIntervalError, listing, many, quoted
@@ -25,6 +24,8 @@ from fslbench_data.validation.validate import Validated
 if TYPE_CHECKING:
     from analysis_sql.intervals.bounds import NearPerfect, Saturation
     from analysis_sql.intervals.stopping import SequenceInterval
+
+T = TypeVar("T")
 
 PREFIX = "prefix chosen by the submitter"
 """Why nothing is concluded from the first tasks of a set, as many as a submitter chose."""
@@ -130,7 +131,7 @@ class Score(Struct, frozen=True):
     method: str
     is_reference: bool
     interval_kind: IntervalKind
-    intervals: IntervalsOfMethod
+    intervals: ByKind[Interval]
     runs: int = 1
     run_spread: float | None = None
     faultless: Saturation | None = None
@@ -180,84 +181,68 @@ def may_be_training_runs(scores: Iterable[Score]) -> bool:
     return not any(score.runs > 1 and score.trained is False for score in scores)
 
 
-class ByKind(dict[IntervalKind, PairInterval]):
-    """The intervals of a pair by kind; the error of a missing kind says why."""
+class ByKind(Mapping[IntervalKind, T]):
+    """The intervals of a method or a pair by kind, each made by `of` on access.
 
-    def __init__(
-        self, pairs: Mapping[IntervalKind, PairInterval], why: Mapping[IntervalKind, str]
-    ) -> None:
-        super().__init__(pairs)
-        self._why = why
-
-    def __missing__(self, kind: IntervalKind) -> PairInterval:
-        raise _no_interval(kind, self, self._why)
-
-
-@dataclass(frozen=True, eq=False)
-class IntervalsOfMethod(Mapping[IntervalKind, Interval]):
-    """The intervals of one method by kind, computed on access.
-
-    `of_all` gives those of all methods by a kind; those of a run with a rule to stop (not `holds`)
-    have no half-widths.
+    The error of a kind that is missing says why, by `units`.
     """
 
-    of_all: Callable[[IntervalKind], list[Interval]]
-    kinds: tuple[IntervalKind, ...]
-    row: int
-    units: Units
-    holds: bool = True
+    def __init__(
+        self, kinds: Collection[IntervalKind], of: Callable[[IntervalKind], T], units: Units
+    ) -> None:
+        self._kinds, self._of, self.units = kinds, of, units
 
-    def __getitem__(self, kind: IntervalKind) -> Interval:
-        if kind not in self.kinds:
-            raise _no_interval(kind, self.kinds, self.units.missing)
-        interval = self.of_all(kind)[self.row]
-        return interval if self.holds else structs.replace(interval, halfwidth=None)
+    def __getitem__(self, kind: IntervalKind) -> T:
+        if kind in self._kinds:
+            return self._of(kind)
+        why = self.units.missing.get(kind, "these tasks have none")
+        raise NoIntervalError(
+            f"there is no interval of kind {quoted(kind)}: {why}",
+            expected=f"one of {listing(list(self._kinds))}",
+            fix="ask with intervals.get(kind), which gives None where there is none",
+        )
 
     def __contains__(self, kind: object) -> bool:
-        return kind in self.kinds
+        return kind in self._kinds
 
     def get(self, kind: IntervalKind, default: Any = None) -> Any:
         """Return the interval of a kind, or the default where there is none."""
-        return default if kind not in self.kinds else self[kind]
+        return self._of(kind) if kind in self._kinds else default
 
     def __iter__(self) -> Iterator[IntervalKind]:
-        return iter(self.kinds)
+        return iter(self._kinds)
 
     def __len__(self) -> int:
-        return len(self.kinds)
+        return len(self._kinds)
 
     def __repr__(self) -> str:
         return repr(dict(self))
 
 
 def intervals_by_kind(
-    counts: Counts, primary: IntervalKind, level: float, designs: Designs
-) -> Callable[[IntervalKind], list[Interval]]:
-    """Return a function from a kind to the intervals of all methods, each computed once."""
-    moments = counts.moments()
+    counts: Counts, primary: IntervalKind, level: float, designs: Designs, units: Units
+) -> Callable[..., ByKind[Interval]]:
+    """Return a function from a method's row to its intervals; each kind is computed once for all.
+
+    Those of a run with a rule to stop (not `holds`) have no half-widths.
+    """
+    moments, kinds = counts.moments(), kinds_of(primary, designs)
 
     @cache
-    def of(kind: IntervalKind) -> list[Interval]:
-        own = kind == primary
-        widths = (
-            None
-            if own
-            else ADDITIONAL_KINDS[kind].how.method_halfwidths(designs[kind], counts, level)
-        )
+    def of_all(kind: IntervalKind) -> list[Interval]:
+        widths = None
+        if kind != primary:
+            widths = ADDITIONAL_KINDS[kind].how.method_halfwidths(designs[kind], counts, level)
         return intervals(moments, kind, level, widths)
 
-    return of
+    def of_method(row: int, *, holds: bool = True) -> ByKind[Interval]:
+        def of(kind: IntervalKind) -> Interval:
+            interval = of_all(kind)[row]
+            return interval if holds else structs.replace(interval, halfwidth=None)
 
+        return ByKind(kinds, of, units)
 
-def _no_interval(
-    kind: IntervalKind, there: Iterable[IntervalKind], why: Mapping[IntervalKind, str]
-) -> NoIntervalError:
-    """Return the error that says why there is no interval of some kind."""
-    return NoIntervalError(
-        f"there is no interval of kind {quoted(kind)}: {why.get(kind, 'these tasks have none')}",
-        expected=f"one of {listing(list(there))}",
-        fix="ask with intervals.get(kind), which gives None where there is none",
-    )
+    return of_method
 
 
 class Signature(Struct, frozen=True):

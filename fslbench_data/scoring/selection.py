@@ -227,7 +227,7 @@ def select(
     if own is not None:
         results = own.answers
     elif submission is None:
-        results = _references_alone(release, _named(release.task_sets, selection))
+        results = _references_alone(release, sets_named(release.task_sets, selection))
         if not results.groups or any(_unknown(_answered(results, release), selection)):
             results = _references_alone(release, None)
         taken = release.methods
@@ -314,7 +314,7 @@ def _requested_sets(infos: Collection[TaskSetInfo], selection: Selection) -> lis
     """Return those of the answered task sets that are requested."""
     for kind, name, there in _unknown(infos, selection):
         raise UnknownNameError(kind, name, there, where="what the submission answers")
-    chosen = _named(infos, selection)
+    chosen = sets_named(infos, selection)
     if infos and not chosen:  # they are of other data sets
         names = dict.fromkeys(str(info.name) for info in _near(infos, selection))
         where = f"what the submission answers of {listing(selection.datasets)}"
@@ -327,7 +327,7 @@ def _near(infos: Collection[TaskSetInfo], selection: Selection) -> Collection[Ta
     return [info for info in infos if info.dataset in selection.datasets] or infos
 
 
-def _named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
+def sets_named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
     """Return those of some task sets that a selection names, or all."""
     task_sets = task_set_names(selection.task_sets)
     return [

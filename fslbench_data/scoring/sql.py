@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
+from msgspec import Struct
 
 from analysis_sql.queries.limits import MEMORY, memory_bytes
 from benchmark_spec import schemas
@@ -21,7 +22,14 @@ from fslbench_data.scoring.open_log import log_of
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Sources
-from fslbench_data.scoring.task_set_report import MadeWhenRead, TaskSetReport, result_tables, schema
+from fslbench_data.scoring.task_set_report import (
+    COMPARISONS,
+    SCORES,
+    TaskSetReport,
+    comparison_batches,
+    schema,
+    score_batch,
+)
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.validation.by_image import open_submissions
 from fslbench_data.validation.validate import validate
@@ -72,6 +80,17 @@ _TASK_SETS = schema(
 
 _OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(pa.bool_())}
 """Columns of `tasks` that are null where tasks are not made with attributes of images."""
+
+
+class MadeWhenRead(Struct, frozen=True):
+    """A table that is made each time that it is read, a batch at a time."""
+
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
+        return reader.__arrow_c_stream__(requested_schema)
 
 
 def connect(
@@ -144,8 +163,8 @@ def tables(
             return []
         return [score(own or read, release, allow_unbound=allow_unbound)]
 
-    def sets() -> Sequence[TaskSetReport]:
-        return [each for report in reports() for each in report.sets]
+    def sets() -> Iterator[TaskSetReport]:
+        return (each for report in reports() for each in report.sets)
 
     def means() -> Iterator[pa.RecordBatch]:
         rows = [row for report in reports() for row in report.dataset_means]
@@ -164,7 +183,8 @@ def tables(
             ]
             or [_RESULTS.empty_table()]
         ),
-        **result_tables(sets),
+        "scores": MadeWhenRead(SCORES, lambda: (score_batch(each.scores) for each in sets())),
+        "comparisons": MadeWhenRead(COMPARISONS, lambda: comparison_batches(sets())),
         "dataset_means": MadeWhenRead(DATASET_MEANS, means),
     }
 

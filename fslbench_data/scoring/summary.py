@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
+from functools import cache
+from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -211,7 +213,6 @@ class Summary(Struct, frozen=True):
     unshown: tuple[str, ...]
     left_out: int
     other_references: int
-    against: tuple[str, ...]
 
     @property
     def primary(self) -> tuple[TaskSetReport, ...]:
@@ -251,7 +252,7 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     tallies: tuple[Tally, ...] = ()
     if len(displayed) == 1:
         rows = tuple(_row(*one, named=bool(report.against)) for one in alone)
-        tallies = _tallies(alone, rows)
+        tallies = _tallies(rows)
     else:
         columns = tuple(standings(each, sorted(some)) for each, some in together)
     in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.displayed}
@@ -276,7 +277,6 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
         unshown=tuple(name for name in subjects if name not in displayed),
         left_out=len(report.left_out),
         other_references=0 if report.against else len(references - others.keys() - answering),
-        against=report.against,
     )
 
 
@@ -297,46 +297,41 @@ def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool)
     )
 
 
-def _tallies(
-    compared: Sequence[tuple[TaskSetReport, int, list[int]]], rows: Sequence[Row]
-) -> tuple[Tally, ...]:
+def _tallies(rows: Sequence[Row]) -> tuple[Tally, ...]:
     """Count verdicts of a single method, alone and after Holm's procedure, for each question."""
-    found: dict[Question, list[tuple[Verdict, float, float]]] = {}
-    for (each, number, columns), row in zip(compared, rows, strict=True):
-        values: dict[IntervalKind, NDArray[np.float64]] = {}
-        for column, comparison in zip(columns, row.compared, strict=True):
+    found: dict[Question, tuple[list[Verdict], list[float]]] = {}
+    for row in rows:
+        position, p_values = row.primary.methods.index, cache(row.primary.p_values)
+        for comparison in row.compared:
+            at = position(comparison.method), position(comparison.versus)
             first = comparison.interval_kind
-            questions: list[tuple[Question, IntervalKind | None]] = [
-                ("same images only" if first == "closed" else "new images", first),
-                ("new classes", each.kind_about("new classes")),
-            ]
-            for question, kind in questions:
+            questions: dict[Question, IntervalKind | None] = {
+                "same images only" if first == "closed" else "new images": first,
+                "new classes": row.primary.kind_about("new classes"),
+            }
+            for question, kind in questions.items():
                 if kind is not None and kind in comparison.intervals:
-                    if kind not in values:
-                        values[kind] = each.p_values(kind)
-                    one = values[kind][number, column]
-                    verdict = comparison.intervals[kind].verdict
-                    found.setdefault(question, []).append((verdict, float(one), each.level))
-    return tuple(_tally(question, verdicts) for question, verdicts in found.items())
+                    verdicts, p = found.setdefault(question, ([], []))
+                    verdicts.append(comparison.intervals[kind].verdict)
+                    p.append(float(p_values(kind)[at]))
+    return tuple(_tally(question, *of, rows[0].primary.level) for question, of in found.items())
 
 
-def _tally(question: Question, verdicts: Sequence[tuple[Verdict, float, float]]) -> Tally:
-    adjusted = holm(np.array([p for _, p, _ in verdicts]))
-    kept = conclusive(adjusted, verdicts[0][2])
-    claims = (Verdict.BETTER, Verdict.WORSE)
-    better, worse = (
-        sum(
-            v is claim and (bool(k) or np.isnan(p))
-            for (v, p, _), k in zip(verdicts, kept, strict=True)
-        )
-        for claim in claims
-    )
+def _tally(
+    question: Question, verdicts: Sequence[Verdict], p: Sequence[float], level: float
+) -> Tally:
+    adjusted = holm(np.array(p))
+    kept = conclusive(adjusted, level) | np.isnan(p)
+    better, worse = ([*compress(verdicts, kept)].count(claim) for claim in _CLAIMS)
     return Tally(
         question,
-        len(verdicts),
-        better,
-        worse,
-        sum(verdict in claims for verdict, _, _ in verdicts),
-        sum(verdict is Verdict.NOT_ESTIMABLE for verdict, _, _ in verdicts),
-        int((~np.isnan(adjusted)).sum()),
+        compared=len(verdicts),
+        better=better,
+        worse=worse,
+        unadjusted=sum(verdict in _CLAIMS for verdict in verdicts),
+        unknown=sum(verdict is Verdict.NOT_ESTIMABLE for verdict in verdicts),
+        family=int((~np.isnan(adjusted)).sum()),
     )
+
+
+_CLAIMS = (Verdict.BETTER, Verdict.WORSE)

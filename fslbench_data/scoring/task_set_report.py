@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import compress
 from math import isnan, nan
@@ -45,7 +45,6 @@ from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import (
     PREFIX,
     ByKind,
-    IntervalsOfMethod,
     Score,
     intervals_by_kind,
     verdict_by_rule,
@@ -106,25 +105,6 @@ def comparison_batches(sets: Iterable[TaskSetReport]) -> Iterator[pa.RecordBatch
     for compared in sets:
         for batch in compared.batches():
             yield batch.select(COMPARISONS.names)
-
-
-class MadeWhenRead(Struct, frozen=True):
-    """A table that is made each time that it is read, a batch at a time."""
-
-    schema: pa.Schema
-    batches: Callable[[], Iterator[pa.RecordBatch]]
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        reader = pa.RecordBatchReader.from_batches(self.schema, self.batches())
-        return reader.__arrow_c_stream__(requested_schema)
-
-
-def result_tables(sets: Callable[[], Sequence[TaskSetReport]]) -> dict[str, MadeWhenRead]:
-    """Return the tables `scores` and `comparisons`, for which `sets` scores when one is read."""
-    return {
-        "scores": MadeWhenRead(SCORES, lambda: (score_batch(each.scores) for each in sets())),
-        "comparisons": MadeWhenRead(COMPARISONS, lambda: comparison_batches(sets())),
-    }
 
 
 class Scores(AsFrame, Sequence[Score]):
@@ -347,11 +327,21 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
         """Return two-sided p-values (F, M), NaN where there is no request or no interval."""
-        wanted = self.requested & ~self.of_stopped & ~self.of_prefix
-        p = np.full(wanted.shape, nan)
-        rows, columns = np.nonzero(wanted)
-        p[wanted] = pair_p(self.counts, rows, columns, kind, self.designs.get(kind))
+        p = np.full(self.requested.shape, nan)
+        at = np.nonzero(self.requested)
+        p[at] = self._p_of(kind, *at)
         return p
+
+    def _p_of(self, kind: IntervalKind, rows: Ints, columns: Ints) -> NDArray[np.float64]:
+        """Return the same of pairs, as an array (P,)."""
+        judged = self._judged(rows, columns)
+        p = np.full(rows.size, nan)
+        p[judged] = pair_p(self.counts, rows[judged], columns[judged], kind, self.designs.get(kind))
+        return p
+
+    def _judged(self, rows: Ints, columns: Ints) -> NDArray[np.bool_]:
+        """Return of which pairs the number of tasks was fixed before the results were known."""
+        return np.asarray(~(self.of_stopped[rows, columns] | self.of_prefix[rows, columns]))
 
     @cached_property
     def closed_verdicts(self) -> NDArray[np.int8]:
@@ -416,7 +406,7 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
     def evidence_at(self, rows: Ints, columns: Ints) -> list[Evidence]:
         """Return the evidence on pairs; none of stopped runs and prefixes."""
         common = np.minimum(self.counts.tasks[rows], self.counts.tasks[columns])
-        judged = ~(self.of_stopped | self.of_prefix)[rows, columns]
+        judged = self._judged(rows, columns)
         found = [NO_EVIDENCE] * rows.size
         for tasks in np.unique(common[judged]).tolist():
             some = np.flatnonzero((common == tasks) & judged)
@@ -447,9 +437,8 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         means = AllWaySums(alike, counts.right).means
         counts = replace(counts, correct=means, queries_per_task=np.ones(len(counts), int))
         designs: Designs = dict.fromkeys(self.designs, FirstTasks(alike))
-        of_all = intervals_by_kind(counts, self.interval_kind, self.level, designs)
-        own = [IntervalsOfMethod(of_all, self.kinds, i, self.units) for i in range(len(counts))]
-        scores = tuple(replace(s, intervals=i) for s, i in zip(self.scores, own, strict=True))
+        of = intervals_by_kind(counts, self.interval_kind, self.level, designs, self.units)
+        scores = tuple(replace(s, intervals=of(i)) for i, s in enumerate(self.scores))
         return replace(self, scores=scores, counts=counts, designs=designs, at_other_level=None)
 
     @property
@@ -470,23 +459,23 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns]
     ) -> list[Comparison]:
         """Return pairs as objects, given their intervals of each kind."""
-        facts, every = self.facts(rows, columns), self.kinds
-        pairs = [*zip(*(of_kind.intervals() for of_kind in found), strict=True)]
-        made = []
-        for i, (row, column) in enumerate(zip(rows.tolist(), columns.tolist(), strict=True)):
-            names = self.methods[row], self.methods[column]
-            by_kind = dict(zip(every[:1] if facts.stopped[i] else every, pairs[i], strict=False))
-            closed, error = int(facts.closed[i]), float(facts.run_error[i])
+        kinds, facts = self.kinds, self._same_for_kinds(rows, columns)
+        stopped, made = self.of_stopped[rows, columns], []
+        for i, of_kinds in enumerate(zip(*(of.intervals() for of in found), strict=True)):
+            names = self.methods[rows[i]], self.methods[columns[i]]
+            kinds_there = kinds[:1] if stopped[i] else kinds
+            by_kind = dict(zip(kinds_there, of_kinds, strict=False))
+            closed, error = int(facts["verdict_closed"][i]), float(facts["run_error"][i])
             comparison = Comparison(
                 self.scored.dataset,
                 self.scored.task_set,
                 *names,
                 self.interval_kind,
-                ByKind(by_kind, self.units.missing),
+                ByKind(by_kind, by_kind.__getitem__, self.units),
                 None if closed < 0 else VERDICTS[closed],
-                facts.reason[i],
+                facts["reason"][i],
                 None if isnan(error) else error,
-                tuple(compress(names, OF_TWO[facts.of_one_model[i]])),
+                tuple(compress(names, OF_TWO[facts["of_one_model"][i]])),
             )
             made.append(comparison)
         return made
@@ -512,16 +501,13 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
     def _batch(
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns], *, with_p: bool
     ) -> pa.RecordBatch:
-        facts = self.facts(rows, columns)
+        facts = self._same_for_kinds(rows, columns)
         there = np.ones((len(found), rows.size), np.bool_)
-        there[1:, facts.stopped] = False  # of these there is only the primary kind
+        there[1:, self.of_stopped[rows, columns]] = False  # only the primary kind
         pair, kind = np.nonzero(there.T)
-        p = np.full((rows.size, len(found)), nan)
+        p = np.full((len(found), rows.size), nan)
         if with_p:
-            judged = ~(facts.stopped | self.of_prefix[rows, columns])
-            pairs = self.counts, rows[judged], columns[judged]
-            for place, of in enumerate(self.kinds):
-                p[judged, place] = pair_p(*pairs, of, self.designs.get(of))
+            p[:] = [self._p_of(of, rows, columns) for of in self.kinds]
 
         def joined(name: str) -> Any:
             return np.stack([getattr(of_kind, name) for of_kind in found], axis=-1)[..., there.T]
@@ -532,7 +518,7 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         names, marks = pa.array(self.methods), pa.array([v.value for v in VERDICTS])
         trained = pa.array([score.trained for score in self.scores], pa.bool_())
         mean, width = joined("mean"), joined("halfwidth")
-        closed = np.where(kind == 0, facts.closed[pair], -1)
+        closed = np.where(kind == 0, facts["verdict_closed"][pair], -1)
         values = {
             "dataset": same(self.scored.dataset),
             "task_set": same(self.scored.task_set),
@@ -550,10 +536,10 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
             "verdict": marks.take(pa.array(joined("verdict"))),
             "verdict_direct": marks.take(pa.array(joined("direct"))),
             "verdict_closed": marks.take(pa.array(closed, mask=closed < 0)),
-            "p": p[pair, kind],
-            "reason": pa.array(facts.reason).take(pa.array(pair)),
-            "run_error": facts.run_error[pair],
-            "of_one_model": pa.array(facts.of_one_model).take(pa.array(pair)),
+            "p": p[kind, pair],
+            "reason": pa.array(facts["reason"]).take(pa.array(pair)),
+            "run_error": facts["run_error"][pair],
+            "of_one_model": pa.array(facts["of_one_model"]).take(pa.array(pair)),
             "is_bound": np.array([of in self.units.bounded for of in self.kinds])[kind],
             "trained": trained.take(pa.array(rows[pair])),
             "versus_trained": trained.take(pa.array(columns[pair])),
@@ -566,40 +552,28 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=COMPARED)
 
-    def facts(self, rows: Ints, columns: Ints) -> Facts:
-        """Return what holds for pairs whatever the kind of interval."""
+    def _same_for_kinds(self, rows: Ints, columns: Ints) -> dict[str, Any]:
+        """Return the columns of pairs that no kind of interval changes, by name.
+
+        A `verdict_closed` is -1 where there is none, a `run_error` that is not known NaN.
+        """
         stopped, at = self.of_stopped[rows, columns], (rows, columns)
         single = np.array([score.of_one_model for score in self.scores], np.bool_)
         error = np.sqrt(self.counts.terms_of_pairs(rows, columns)[0])
-        of_method, of_versus = (single[i] & ~stopped for i in at)
-        reasons = np.full(rows.size, "", object)
-        for place in np.flatnonzero(stopped | self.of_prefix[at]).tolist():
+        both = zip(*((single[i] & ~stopped).tolist() for i in at), strict=True)
+        reasons = [""] * rows.size
+        for place in np.flatnonzero(~self._judged(*at)).tolist():
             reasons[place] = self.reason(int(rows[place]), int(columns[place]))
-        return Facts(
-            stopped,
-            self.closed_verdicts[at],
-            reasons.tolist(),
-            np.where(stopped | single[rows] | single[columns], nan, error),
-            [
-                WHICH_OF_TWO[both]
-                for both in zip(of_method.tolist(), of_versus.tolist(), strict=True)
-            ],
-        )
+        return {
+            "verdict_closed": self.closed_verdicts[at],
+            "reason": reasons,
+            "run_error": np.where(stopped | single[rows] | single[columns], nan, error),
+            "of_one_model": [WHICH_OF_TWO[of] for of in both],
+        }
 
     def _by_rule(self, row: int, column: int) -> tuple[Verdict, str]:
         own, other = self.scores[row], self.scores[column]
         return verdict_by_rule((own.method, other.method), (own.stopped, other.stopped), self.level)
-
-
-class Facts(Struct, frozen=True):
-    """What holds for pairs whatever the kind of interval; closed verdicts are -1 without any."""
-
-    stopped: NDArray[np.bool_]
-    closed: NDArray[np.int8]
-    reason: list[str]
-    run_error: NDArray[np.float64]
-    """NaN where it is not known."""
-    of_one_model: list[str]
 
 
 ORDER = ("pooled", "closed")

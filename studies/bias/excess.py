@@ -32,13 +32,12 @@ def rows() -> Iterator[Sequence[str]]:
         dataset, _, task_set = name.partition("/")
         asked = Selection.of(against=METHODS, datasets=dataset, task_sets=task_set)
         (ladder,) = bias(None, None, asked).ladders
-        answers = ladder.results
         for method in METHODS:
-            steps, at = answers.by_method[method], answers.at_level[method]
+            steps, at = ladder.by_method[method], ladder.at_level[method]
             for before, after in spans:
                 beyond = [at.get(step) for step in (before, after)]
                 parts = [(1, steps[before]), (-1, steps[after])]
-                gap = gap_of(contrast(parts, answers.queries, answers.kind, beyond=beyond))
+                gap = gap_of(contrast(parts, ladder.queries, ladder.kind, beyond=beyond))
                 assert gap.excess is not None
                 assert gap.beyond_level is not None
                 level = gap.excess.mean - gap.beyond_level.mean

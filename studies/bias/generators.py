@@ -18,18 +18,17 @@ import numpy as np
 
 from analysis_sql.bias import Contrast, rank_correlation
 from fslbench_data.release.release import load_release
-from fslbench_data.scoring.bias import LadderReport, MethodBias, bias
+from fslbench_data.scoring.bias import Key, Ladder, bias
 from fslbench_data.scoring.selection import Selection
 from studies.common import correlation, printed, signed
 
 PAPER, CODE, ABLATION, STYLES = "", " fewstab", " ablation", " counterfactual"
 
 
-def whole_gap(method: MethodBias) -> Contrast:
+def whole_gap(ladder: Ladder, method: str) -> Contrast:
     """Give what a method loses from the first step to the last."""
-    steps = [*method.steps]
-    ends = steps[0], steps[-1]
-    return next(gap for before, after, gap in method.gaps if (before, after) == ends)
+    first, *_, last = ladder.by_method[method]
+    return ladder.values[Key(method, "", first, last)]
 
 
 def short(method: str) -> str:
@@ -37,21 +36,21 @@ def short(method: str) -> str:
     return method.removesuffix("/NCC")
 
 
-def ladder_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterator[Sequence[str]]:
+def ladder_rows(protocols: Sequence[str], by: dict[str, Ladder]) -> Iterator[Sequence[str]]:
     """Yield a row per protocol, generator and method."""
     for protocol in protocols:
         for family, suite in ((PAPER, "biased"), (CODE, "released")):
             report = by.get(f"{protocol}{family}")
             if report is None:
                 continue
-            share = f"{100 * report.results.inter_class[suite]:.0f}"
-            for method in report.methods:
-                first, last = next(iter(method.steps.values())), method.steps[suite]
-                lost = whole_gap(method)
+            share = f"{100 * report.inter_class[suite]:.0f}"
+            for method, steps in report.scores(report.level).items():
+                first, last = next(iter(steps.values())), steps[suite]
+                lost = whole_gap(report, method)
                 yield (
                     f"{protocol}, {suite}",
                     share,
-                    short(method.method),
+                    short(method),
                     f"{first.accuracy.mean:.2f}",
                     f"{last.accuracy.mean:.2f}",
                     signed(lost.accuracy),
@@ -62,24 +61,22 @@ def ladder_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterat
                 )
 
 
-def difference_rows(
-    protocols: Sequence[str], by: dict[str, LadderReport]
-) -> Iterator[Sequence[str]]:
+def difference_rows(protocols: Sequence[str], by: dict[str, Ladder]) -> Iterator[Sequence[str]]:
     """Yield a row per protocol and method: what more is lost on the released code's tasks."""
     for protocol in protocols:
-        paper = {method.method: method for method in by[f"{protocol}{PAPER}"].methods}
-        for method in by[f"{protocol}{CODE}"].methods:
-            here, there = whole_gap(method), whole_gap(paper[method.method])
+        paper, code = by[f"{protocol}{PAPER}"], by[f"{protocol}{CODE}"]
+        for method in code.by_method:
+            here, there = whole_gap(code, method), whole_gap(paper, method)
             cells = []
             for a, b in ((here.accuracy, there.accuracy), (here.worst, there.worst)):
                 assert a.halfwidth is not None
                 assert b.halfwidth is not None
                 cells.append(f"{a.mean - b.mean:+.2f} ± {hypot(a.halfwidth, b.halfwidth):.2f}")
-            yield protocol, short(method.method), *cells
+            yield protocol, short(method), *cells
 
 
 def rank_rows(
-    protocols: Sequence[str], by: dict[str, LadderReport], level: float
+    protocols: Sequence[str], by: dict[str, Ladder], level: float
 ) -> Iterator[Sequence[str]]:
     """Yield a row per protocol: how alike the two rank the methods, and either and random tasks."""
     for protocol in protocols:
@@ -90,29 +87,31 @@ def rank_rows(
         yield protocol, between, *within
 
 
-def ablation_rows(protocols: Sequence[str], by: dict[str, LadderReport]) -> Iterator[Sequence[str]]:
+def ablation_rows(protocols: Sequence[str], by: dict[str, Ladder]) -> Iterator[Sequence[str]]:
     """Yield a row per protocol and method: wAcc with each support set, and what each step loses."""
     for protocol in protocols:
-        for method in by[f"{protocol}{ABLATION}"].methods:
-            gaps = {(before, after): gap for before, after, gap in method.gaps}
+        ladder = by[f"{protocol}{ABLATION}"]
+        for method, steps in ladder.scores(ladder.level).items():
             yield (
                 protocol,
-                short(method.method),
-                *(signed(score.worst, "") for score in method.steps.values()),
+                short(method),
+                *(signed(score.worst, "") for score in steps.values()),
                 *(
-                    signed(gaps[pair].worst)
+                    signed(ladder.values[Key(method, "", *pair)].worst)
                     for pair in (("sc1", "sc2"), ("sc2", "biased"), ("sc1", "biased"))
                 ),
             )
 
 
 def step_rows(
-    protocols: Sequence[str], by: dict[str, LadderReport], family: str = PAPER
+    protocols: Sequence[str], by: dict[str, Ladder], family: str = PAPER
 ) -> Iterator[Sequence[str]]:
     """Yield a row per protocol and method: wAcc lost from each step of the ladder to the next."""
     for protocol in protocols:
-        for method in by[f"{protocol}{family}"].methods:
-            yield protocol, short(method.method), *(signed(gap.worst) for *_, gap in method.gaps)
+        ladder = by[f"{protocol}{family}"]
+        for method in ladder.by_method:
+            lost = (of for key, of in ladder.values.items() if key[:2] == (method, "") and key.to)
+            yield protocol, short(method), *(signed(of.worst) for of in lost)
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from analysis_sql.bias import contrast, interval_of, rank_correlation, worst_cla
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.bias import LadderResults, ladder_results
+from fslbench_data.scoring.bias import Ladder, ladder_of
 from fslbench_data.scoring.selection import Selected, select
 from fslbench_data.tasks import TaskSet
 from studies.common import correlation, printed, signed
@@ -57,7 +57,7 @@ class Tagger:
     table: pa.Table
     tasks: TaskSet
     words: NDArray[np.object_]
-    answers: LadderResults
+    answers: Ladder
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def taggers(selected: Selected, dataset: str) -> Iterator[Tagger]:
             release.attributes(dataset, name),
             release.task_set(dataset, str(steps[-1].name)),
             np.array(rows, object),
-            ladder_results(steps, selected),
+            ladder_of(steps, selected),
         )
 
 

@@ -22,7 +22,7 @@ from analysis_sql.bias import (
 )
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from analysis_sql.intervals.intervals import Interval
-from fslbench_data.scoring.bias import LadderReport
+from fslbench_data.scoring.bias import Key, Ladder
 from fslbench_data.scoring.report import Report
 from fslbench_data.submission.model import Submission
 from studies.bias.generators import whole_gap
@@ -133,18 +133,18 @@ TAGGERS = {"20": ("a20", "b20"), "40": ("a40", "b40")}
 COUNTERFACTUALS = ("bold-5w1s5q", "bold-5w5s3q", "italic-5w1s5q")
 LEVEL = 0.95
 
-Ladders = Mapping[str, LadderReport]
+Ladders = Mapping[str, Ladder]
 """By name, such as ``*_style-5w1s15q``."""
 
 
-def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+def paper_rows(ladder: Ladder) -> Iterator[Sequence[str]]:
     """Yield a row per method: accuracy, wAcc on random and on biased tasks, and the gap (Table 3).
 
     Then what of the gap lies beyond the level of accuracy; empty where it cannot be told.
     """
-    methods = {of.method: of for of in ladder.methods}
-    for name, key in named(methods, FIVE):
-        steps, lost = methods[key].steps, whole_gap(methods[key])
+    scores = ladder.scores(ladder.level)
+    for name, key in named(scores, FIVE):
+        steps, lost = scores[key], whole_gap(ladder, key)
         yield (
             name,
             signed(steps["random"].accuracy, ""),
@@ -156,9 +156,9 @@ def paper_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
         )
 
 
-def spread(ladder: LadderReport, method: str, step: str) -> str:
+def spread(ladder: Ladder, method: str, step: str) -> str:
     """Write the standard deviation of wAcc between runs; empty below two."""
-    counts, queries = ladder.results.by_method[method][step], ladder.results.queries
+    counts, queries = ladder.by_method[method][step], ladder.queries
     if counts.ndim == 2:
         return ""
     means = [worst_class(run, queries).mean() for run in np.moveaxis(counts, 2, 0)]
@@ -169,7 +169,7 @@ def rank_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
     """Yield a row a ladder: how alike metrics rank methods (Table 4); none below three methods."""
     for protocol in LADDERS:
         ladder = ladders[f"*_style-{protocol}"]
-        steps, queries = ladder.results.by_method, ladder.results.queries
+        steps, queries = ladder.by_method, ladder.queries
         keys = [key for _, key in named(ladder.last, FIVE)]
         if len(keys) < 3:
             continue
@@ -189,31 +189,26 @@ def _accuracies(counts: AnyInts) -> Floats:
     return means
 
 
-def step_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+def step_rows(ladder: Ladder) -> Iterator[Sequence[str]]:
     """Yield a row per method: wAcc lost from each step to the next (Tables 5 and S5)."""
-    methods = {of.method: of for of in ladder.methods}
-    for name, key in named(methods, FIVE):
-        steps = set(zip(("random", *STEPS), STEPS, strict=False))
-        by_step = {
-            after: gap for before, after, gap in methods[key].gaps if (before, after) in steps
-        }
-        yield name, *(signed(by_step[step].worst) for step in STEPS)
+    for name, key in named(ladder.by_method, FIVE):
+        spans = zip(("random", *STEPS), STEPS, strict=False)
+        yield name, *(signed(ladder.values[Key(key, "", *span)].worst) for span in spans)
 
 
-def shot_rows(ladder: LadderReport) -> Iterator[Sequence[str]]:
+def shot_rows(ladder: Ladder) -> Iterator[Sequence[str]]:
     """Yield a row per method: trained with one shot and with five (Figure 6)."""
-    methods = {of.method: of for of in ladder.methods}
-    pairs = {frozenset((of.method, of.versus)): of for of in ladder.pairs}
-    for name, key in named(methods, ONE):
+    for name, key in named(ladder.by_method, ONE):
         other = f"{name}-{FIVE}"
-        pair = pairs[frozenset((key, other))]
-        sign = 1 if pair.method == other else -1
-        gains = [pair.steps["biased"].worst, pair.gaps[-1][2].worst]
+        (pair,) = (both for both in ladder.pairs if {*both} == {key, other})
+        sign = 1 if pair[0] == other else -1
+        *_, last = (of for found, of in ladder.values.items() if found[:2] == pair)
+        gains = [ladder.values[Key(*pair, "biased", "")].worst, last.worst]
         yield (
             name,
-            *(f"{methods[of].steps['biased'].worst.mean:.2f}" for of in (key, other)),
+            *(f"{ladder.values[Key(of, '', 'biased', '')].worst.mean:.2f}" for of in (key, other)),
             f"{sign * gains[0].mean:+.2f} ± {gains[0].halfwidth:.2f}",
-            *(f"{whole_gap(methods[of]).worst.mean:.2f}" for of in (key, other)),
+            *(f"{whole_gap(ladder, of).worst.mean:.2f}" for of in (key, other)),
             f"{sign * gains[1].mean:+.2f} ± {gains[1].halfwidth:.2f}",
         )
 
@@ -234,13 +229,12 @@ def tagger_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
 def counterfactual_rows(ladders: Ladders) -> Iterator[Sequence[str]]:
     """Yield a row per method: accuracy lost where the style is another class's, all else equal."""
     reports = [ladders[f"*_{of} counterfactual"] for of in COUNTERFACTUALS]
-    methods = [{of.method: of for of in report.methods} for report in reports]
-    for name, key in named(methods[0], FIVE):
+    for name, key in named(reports[0].by_method, FIVE):
         cells: list[str] = []
-        for of in methods:
-            if key in of:
-                same = of[key].steps["same"].accuracy
-                cells += [f"{same.mean:.1f}", signed(whole_gap(of[key]).accuracy)]
+        for of in reports:
+            if key in of.by_method:
+                same = of.values[Key(key, "", "same", "")].accuracy
+                cells += [f"{same.mean:.1f}", signed(whole_gap(of, key).accuracy)]
             else:
                 cells += ["", ""]
         yield name, *cells

@@ -213,11 +213,11 @@ def figure_of(
     if kind in OF_LADDERS:
         ladders = bias_on(selected).ladders
         if len(ladders) > 1:
-            names = listing([f"{ladder.dataset}/{ladder.results.task_set}" for ladder in ladders])
+            names = listing([f"{ladder.dataset}/{ladder.task_set}" for ladder in ladders])
             raise SpecError(
                 f"{len(ladders)} sets of bias levels are answered, a figure shows one: {names}",
                 fix=f"choose with --dataset and --task-set, such as --dataset {ladders[0].dataset} "
-                f"--task-set {ladders[0].results.task_set} (in Python datasets and task_sets)",
+                f"--task-set {ladders[0].task_set} (in Python datasets and task_sets)",
             )
         draw = rows.ladder if kind == "ladder" else rows.worst
         return draw(ladders[0], selection.level, methods)

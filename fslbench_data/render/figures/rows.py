@@ -40,7 +40,7 @@ from fslbench_data.render.interval_text import (
     span,
     width_text,
 )
-from fslbench_data.scoring.bias import LadderReport, step_of
+from fslbench_data.scoring.bias import Ladder, step_of
 from fslbench_data.scoring.dataset_means import DatasetMean
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
@@ -311,7 +311,7 @@ def claims_of(report: TaskSetReport) -> dict[str, Codes]:
     return bars | {CLAIMS[kind]: report.pairs_of(kind).verdict for kind in report.displayed_kinds}
 
 
-def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
+def ladder(report: Ladder, level: float, methods: Sequence[str] = ()) -> Figure:
     """Return the accuracy and wAcc of methods on the steps of a ladder; of all, or of some."""
     rows = [
         {
@@ -322,7 +322,7 @@ def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> F
             **ends(interval),
             "shown": plus_minus(interval),
         }
-        for method, steps in report.results.scores(level).items()
+        for method, steps in report.scores(level).items()
         if not methods or method in methods
         for step, of in steps.items()
         for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
@@ -330,15 +330,15 @@ def ladder(report: LadderReport, level: float, methods: Sequence[str] = ()) -> F
     return _of_ladder("ladder", report, level, "accuracy and worst-class accuracy by step", rows)
 
 
-def worst(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Figure:
+def worst(report: Ladder, level: float, methods: Sequence[str] = ()) -> Figure:
     """Return accuracy on random tasks against wAcc on the last step; some may be named.
 
     As Figures 5 and S1 of Zheng et al. (ECCV 2024); on the last step where no method answered
     random tasks.
     """
-    scores = report.results.scores(level)
+    scores = report.scores(level)
     answered = {step for steps in scores.values() for step in steps}
-    steps = map(step_of, reversed(report.results.infos))
+    steps = map(step_of, reversed(report.infos))
     last = next((step for step in steps if step in answered), "")
     first = "random" if "random" in answered else last
     rows = [
@@ -359,9 +359,7 @@ def worst(report: LadderReport, level: float, methods: Sequence[str] = ()) -> Fi
     return _of_ladder("worst", report, level, about, rows)
 
 
-def _of_ladder(
-    kind: str, report: LadderReport, level: float, about: str, rows: Sequence[Row]
-) -> Figure:
+def _of_ladder(kind: str, report: Ladder, level: float, about: str, rows: Sequence[Row]) -> Figure:
     if all(row.get("named") == OTHERS for row in rows):
         raise SubmissionError(
             f"none of these methods says which classes it answers rightly on {report.name}",
@@ -370,12 +368,12 @@ def _of_ladder(
             fix="choose other methods",
         )
     intervals = f"{100 * level:.8g} % intervals, {report.kind} ({ESTIMANDS[report.kind]})"
-    tasks = [of.accuracy.tasks for method in report.methods for of in method.steps.values()]
+    tasks = [len(counts) for steps in report.by_method.values() for counts in steps.values()]
     caption = f"{intervals}. {tasks_text(tasks)} a step."
-    if left_out := report.results.left_out:
+    if left_out := report.left_out:
         caption += f" Not shown, without counts by class: {', '.join(left_out)}."
     there = {row["method"] for row in rows if row.get("named") != OTHERS}
-    caption += _of_one_model(name for name in report.results.of_one_model if name in there)
+    caption += _of_one_model(name for name in report.of_one_model if name in there)
     title = f"{report.dataset}/{report.name}: {about}"
     return Figure(kind, title, caption, placed(rows) if kind == "ladder" else tuple(rows))
 

@@ -32,7 +32,7 @@ from fslbench_data.render.page import INDEX
 from fslbench_data.render.page.pictures import Images, hard_tasks, pictures_html
 from fslbench_data.render.summary_text import summary_paper
 from fslbench_data.render.templating import template
-from fslbench_data.scoring.bias import LadderReport, bias_on
+from fslbench_data.scoring.bias import Ladder, bias_on
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
 from fslbench_data.scoring.scores import PREFIX
@@ -74,7 +74,7 @@ def page_content(
     :data:`MOST_CHOSEN` in all.  The commands on it have `arguments`: files and release as the
     command line names them.
     """
-    ladders: Sequence[LadderReport] = ()
+    ladders: Sequence[Ladder] = ()
     if selected.left_out or any(info.name.attributes for info in selected.infos):
         progress("task sets made with attributes")
         ladders = bias_on(selected.on_ladders()).ladders
@@ -138,7 +138,7 @@ def page_content(
         "chosen": [names.index(name) for name in chosen],
         "sets": sets,
         "conclusive": _conclusive(some, levels, of_release),
-        "ladders": [_ladder(each, levels) for each in ladders if each.results.by_method],
+        "ladders": [_ladder(each, levels) for each in ladders if each.by_method],
         "queries": queries,
     }
 
@@ -295,12 +295,12 @@ def _conclusive(
     }
 
 
-def _ladder(report: LadderReport, levels: Sequence[float]) -> Values:
+def _ladder(report: Ladder, levels: Sequence[float]) -> Values:
     """Return the two figures of a ladder on which some method has counts by class."""
     return {
         "name": f"{report.dataset}/{report.name}",
         "dataset": report.dataset,
-        "task_set": report.results.task_set,
+        "task_set": report.task_set,
         **{
             draw.__name__: {str(at): figure_values(draw(report, at)) for at in levels}
             for draw in (rows.ladder, rows.worst)

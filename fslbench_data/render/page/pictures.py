@@ -21,7 +21,7 @@ from fslbench_data.files.pictures import decode
 from fslbench_data.release.pictures import picture_paths, some_pictures
 from fslbench_data.release.release import Release
 from fslbench_data.render.templating import template
-from fslbench_data.scoring.bias import LadderReport, step_of
+from fslbench_data.scoring.bias import Ladder, step_of
 from fslbench_data.scoring.task_set_report import TaskSetReport
 from fslbench_data.tasks import TaskSetInfo
 
@@ -152,7 +152,7 @@ def hard_tasks(
     infos: Sequence[TaskSetInfo],
     sets: Sequence[TaskSetReport],
     methods: Sequence[str],
-    ladders: Sequence[LadderReport],
+    ladders: Sequence[Ladder],
 ) -> Iterator[HardTask]:
     """Yield the hardest task of each task set, then of the last step of each ladder."""
     named = {str(info): info for info in infos}
@@ -165,9 +165,9 @@ def hard_tasks(
         }
         yield hardest(named[str(report.scored)], shares)
     for ladder in ladders:
-        by_method = ladder.results.by_method
+        by_method = ladder.by_method
         answered = {step for steps in by_method.values() for step in steps}
-        last = next((i for i in reversed(ladder.results.infos) if step_of(i) in answered), None)
+        last = next((i for i in reversed(ladder.infos) if step_of(i) in answered), None)
         if last is None or str(last) in named:
             continue
         step, shares = step_of(last), {}

@@ -57,10 +57,9 @@ def test_a_prefix_and_some_steps(biased):
         wrong = rng.random((number, 9)) < 0.25
         recorder.add_task_set(tasks, (tasks.query_label[:number] + wrong) % 3)
     (ladder,) = bias(recorder.submission(), biased).ladders
-    (found,) = ladder.methods
-    assert [s.accuracy.tasks for s in found.steps.values()] == [15, 4]
-    ((before, after, lost),) = found.gaps
-    assert (before, after, lost.accuracy.tasks) == ("random", "inter", 4)
+    assert {key[2:]: of.accuracy.tasks for key, of in ladder.values.items()} == {
+        ("random", ""): 15, ("inter", ""): 4, ("random", "inter"): 4,
+    }  # fmt: skip
 
 
 def test_steps_of_different_numbers_of_tasks(tmp_path):
@@ -79,8 +78,7 @@ def test_steps_of_different_numbers_of_tasks(tmp_path):
     assert (by_accuracy.tasks, by_worst.tasks) == (15, 9)
     both = [[worst(method, step) for method in "abc"] for step in ("random", "biased")]
     assert by_worst.value == pytest.approx(stats.spearmanr(*both).statistic)
-    (_, _, lost), *_ = ladder.methods[0].gaps
-    assert lost.accuracy.tasks == 9
+    assert ladder.values["a", "", "random", "biased"].accuracy.tasks == 9
     page = page_of(three, release, Selection()).write(tmp_path / "page")
     assert "wAcc" in page.read_text(encoding="utf-8")
 
@@ -90,8 +88,8 @@ def test_what_is_left_out(biased):
     info = biased.task_set_info("things", "random_words-3w2s3q")
     counted = recorded(info, np.full(15, 5), "only counts")
     (ladder, *_) = bias(merge([mine, counted]), biased).ladders
-    assert [m.method for m in ladder.methods] == ["mine"]
-    assert ladder.results.left_out == ("only counts",)
+    assert [*ladder.by_method] == ["mine"]
+    assert ladder.left_out == ("only counts",)
 
 
 @pytest.mark.slow
@@ -128,20 +126,22 @@ def test_equal_methods_of_very_different_runs(biased):
     behind = rows.take(np.arange(rows.num_rows)[::-1])  # the last step's runs in another order
     table = pa.concat_tables([both.table.filter(pc.invert(last)), behind])
     (ladder, _) = bias(replace(both, table=table), biased).ladders
-    assert ladder.results.of_one_model == ()
+    assert ladder.of_one_model == ()
     (pair,) = ladder.pairs
-    alone = [bias(part, biased).ladders[0].methods[0] for part in parts[:3]]
-    for step, found in ladder.methods[0].steps.items():
-        accuracies = [of.steps[step].accuracy.mean for of in alone]
-        assert found.accuracy.mean == pytest.approx(np.mean(accuracies))
-    for found in pair.steps.values():
+    alone = [bias(part, biased).ladders[0].values for part in parts[:3]]
+    for step in ladder.by_method["a"]:
+        key = "a", "", step, ""
+        accuracies = [of[key].accuracy.mean for of in alone]
+        assert ladder.values[key].accuracy.mean == pytest.approx(np.mean(accuracies))
+        found = ladder.values[*pair, step, ""]
         for interval in (found.accuracy, found.worst, found.excess):
             assert interval is not None
             assert interval.halfwidth is not None
             assert abs(interval.mean) < interval.halfwidth
     # a run is as good on every step, so that gaps vary much less than accuracies
-    mine = ladder.methods[0]
-    widths = mine.steps["random"].accuracy.halfwidth, mine.gaps[-1][2].accuracy.halfwidth
+    *_, last = ladder.by_method["a"]
+    ends = ("random", ""), ("random", last)
+    widths = [ladder.values["a", "", *end].accuracy.halfwidth for end in ends]
     assert widths[0] is not None
     assert widths[1] is not None
     assert widths[0] > 3 * widths[1]
@@ -155,7 +155,7 @@ def test_one_training_run_is_named(biased, tmp_path):
     fixed = replace(fixed, methods={"fixed": replace(fixed.methods["fixed"], trained=False)})
     report = bias(merge([*parts, one, fixed]), biased)
     write_bias(report, Output("json", tmp_path / "bias.json"))
-    assert report.ladders[0].results.of_one_model == ("one",)
+    assert report.ladders[0].of_one_model == ("one",)
     rows = json.loads((tmp_path / "bias.json").read_text())["rows"]
     told = {(row["method"], row["versus"]): row["of_one_model"] for row in rows if row["method"]}
     assert told == {
