@@ -286,11 +286,14 @@ class Manifest(Struct, frozen=True):
         ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def configs(self) -> dict[str, dict[str, list[str]]]:
-        """Return paths of files by configuration of the card, and split; task sets are in two."""
-        stored = [table for table in self.tables if not table.drawn]
-        places = [(config_and_split(table), table.path) for table in stored]
-        places += [(named_config_and_split(t), t.path) for t in stored if t.kind == "tasks"]
+    def configs(self, *, drawn: bool = False) -> dict[str, dict[str, list[str]]]:
+        """Return paths of files by configuration of the card, and split; task sets are in two.
+
+        With `drawn`, those of task sets that have no file are among them.
+        """
+        tables = [table for table in self.tables if drawn or not table.drawn]
+        places = [(config_and_split(table), table.path) for table in tables]
+        places += [(named_config_and_split(t), t.path) for t in tables if t.kind == "tasks"]
         paths: dict[str, dict[str, list[str]]] = {}
         for (config, split), path in places:
             paths.setdefault(config, {}).setdefault(split, []).append(path)

@@ -264,14 +264,12 @@ class Release(Struct, frozen=True, eq=False, dict=True):
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.
 
-        It comes from the same commit, and its digest is compared; `fslbench info --format json`
-        lists configurations and splits.
+        Its files are those of the manifest; `fslbench info --format json` lists configurations and
+        splits.
         """
         from fslbench_data.release.as_dataset import as_dataset
 
-        repo_id, _, commit = self.hub.partition("@")
-        where = repo_id or self.files.where
-        return as_dataset(self.manifest, where, commit or None, config, split, self._tasks)
+        return as_dataset(self, config, split)
 
     def _tables(self, kind: Kind) -> list[Table]:
         return [table for table in self.manifest.tables if table.kind == kind]

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from benchmark_spec import schemas
 from benchmark_spec.errors import FSLBenchError, listing
 from benchmark_spec.manifest import (
     Dataset,
@@ -19,7 +18,8 @@ from benchmark_spec.manifest import (
     config_and_split,
     named_config_and_split,
 )
-from benchmark_spec.protocol import MAX_QUERIES, TaskSetName, suite_of
+from benchmark_spec.protocol import TaskSetName, suite_of
+from fslbench_data.release.as_dataset import declared_columns
 from fslbench_data.release.chosen_queries import choice_of
 from fslbench_data.release.release import Release
 from fslbench_data.render.interval_text import plus_minus
@@ -71,7 +71,10 @@ def dataset_card(
         licence=LICENCES.get(*licences) if len(licences) == 1 else None,
         size=size_category(sum(table.rows for table in manifest.tables)),
         configs=manifest.configs(),
-        declared=_declared(manifest, kinds),
+        declared={
+            config: list(map(_feature, columns))
+            for config, columns in declared_columns(manifest).items()
+        },
         kinds={kind: kinds[kind] for kind in ("tasks", "results")},
         most_open=MOST_OPEN,
         task_sets=_task_sets(kinds["tasks"]),
@@ -102,33 +105,11 @@ def size_category(rows: int) -> str:
     return "n>1T"
 
 
-def _declared(
-    manifest: Manifest, kinds: Mapping[str, Sequence[Table]]
-) -> dict[str, list[dict[str, str]]]:
-    """Declare the columns of configurations with files that differ in them.
-
-    ``datasets`` wants one list of features for all files, and takes what a file lacks for null.
-    """
-    columns: dict[str, list[pa.Field]] = {}
-    if any(dataset.n_superclasses for dataset in manifest.datasets):
-        columns["classes"] = [*schemas.CLASSES, *schemas.CLASSES_OPTIONAL]
-    if kinds["results"]:
-        wide = dict.fromkeys(("predictions", "second"), schemas.WIDE_PREDICTIONS)
-        if any(TaskSetName.parse(t.name).protocol.n_query > MAX_QUERIES for t in kinds["tasks"]):
-            wide |= {"n_correct": schemas.WIDE_COUNTS, "n_query": schemas.WIDE_COUNTS}
-        columns["results"] = [
-            field.with_type(wide.get(field.name, field.type))
-            for field in (*schemas.SUBMISSION, *schemas.SUBMISSION_OPTIONAL)
-        ]
-    return {
-        config: [
-            {"name": f.name, "list": str(f.type.value_type)}
-            if pa.types.is_list(f.type)
-            else {"name": f.name, "dtype": str(f.type)}
-            for f in fields
-        ]
-        for config, fields in columns.items()
-    }
+def _feature(field: pa.Field) -> dict[str, str]:
+    """Declare a column as the YAML of a card does."""
+    if pa.types.is_list(field.type):
+        return {"name": field.name, "list": str(field.type.value_type)}
+    return {"name": field.name, "dtype": str(field.type)}
 
 
 def _loading(manifest: Manifest) -> tuple[str, str] | None:
