@@ -143,7 +143,7 @@ def test_revisions(published, toy):
         (f"{REPO}@v7.0.0", HubNotFoundError, r"no such tag(.|\n)*v1\.0\.0, v1\.10\.0, v1\.9\.0"),
         (f"{REPO}@1.0.0", HubNotFoundError, rf"did you mean {REPO}@v1\.0\.0\?"),
         (f"{REPO}@v1.0", HubNotFoundError, rf"did you mean {REPO}@v1\.0\.0\?"),
-        (f"datasets/{REPO}@v1.0.0", ReleaseNotFoundError, rf"did you mean {REPO}@v1\.0\.0\?"),
+        (f"datasets/{REPO}@v1.0.0", ReleaseNotFoundError, r"ORG/NAME@v1\.0\.0"),
         ("org/nothing@v1.0.0", HubNotFoundError, "no such repository"),
         ("org/empty", HubNotFoundError, "no released version"),
         ("org/empty@main", HubNotFoundError, "no such file"),
