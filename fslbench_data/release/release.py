@@ -26,6 +26,7 @@ from fslbench_data.release.tables import (
     check_rows,
     check_values,
     corrupt,
+    declared_columns,
     read_head,
     read_table,
     redrawn,
@@ -243,14 +244,29 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         return read_results(tables[name], self.files.path(tables[name]), only)
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
-        """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.
+        """Load a table as ``datasets.load_dataset`` does, such as ``tasks-open-5w5s5q``, ``cub``.
 
         Its files are those of the manifest; `fslbench info --format json` lists configurations and
-        splits.
+        splits.  Raises an UnknownNameError if the release has no such split.
         """
-        from fslbench_data.release.as_dataset import as_dataset
+        from datasets import Dataset as Loaded
+        from datasets import Features as Columns
+        from datasets import NamedSplit
+        from datasets.table import InMemoryTable
 
-        return as_dataset(self, config, split)
+        configs = self.manifest.configs(drawn=True)
+        if config not in configs:
+            raise UnknownNameError("configuration", config, configs, where=f"release {self}")
+        if split not in configs[config]:
+            where = f"{config} of release {self}"
+            raise UnknownNameError("split", split, configs[config], where=where)
+        tables = [table for table in self.manifest.tables if table.path in configs[config][split]]
+        if tables[0].drawn:
+            return Loaded(InMemoryTable(self._tasks(tables[0])), split=NamedSplit(split))
+        columns = declared_columns(self.manifest).get(config)
+        features = None if columns is None else Columns.from_arrow_schema(columns)
+        paths = [str(self.files.path(table)) for table in tables]
+        return Loaded.from_parquet(paths, split=NamedSplit(split), features=features)
 
     def _tables(self, kind: Kind) -> list[Table]:
         return [table for table in self.manifest.tables if table.kind == kind]

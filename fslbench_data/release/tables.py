@@ -36,7 +36,7 @@ from benchmark_spec.errors import (
     quoted,
 )
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Manifest, Table
-from benchmark_spec.protocol import TaskSetName
+from benchmark_spec.protocol import MAX_QUERIES, TaskSetName
 from fslbench_data.files import is_kept, whole_file
 from fslbench_data.sandbox.client import read_untrusted_table
 from fslbench_data.sandbox.reader import read_parquet_table
@@ -198,6 +198,24 @@ def check_columns(table: pa.Table, entry: Table) -> pa.Table:
         return schemas.check_classes(table, where)
     schema = schemas.IMAGES if entry.kind == "images" else schemas.ATTRIBUTES
     return schemas.check(table, schema, where)
+
+
+def declared_columns(manifest: Manifest) -> dict[str, pa.Schema]:
+    """Return the columns of configurations with files that differ in them.
+
+    ``datasets`` wants one list of features for all files, and takes what a file lacks for null.
+    """
+    columns: dict[str, pa.Schema] = {}
+    if any(dataset.n_superclasses for dataset in manifest.datasets):
+        columns["classes"] = pa.schema([*schemas.CLASSES, *schemas.CLASSES_OPTIONAL])
+    if any(table.kind == "results" for table in manifest.tables):
+        wide = dict.fromkeys(("predictions", "second"), schemas.WIDE_PREDICTIONS)
+        task_sets = {table.name for table in manifest.tables if table.kind == "tasks"}
+        if any(TaskSetName.parse(name).protocol.n_query > MAX_QUERIES for name in task_sets):
+            wide |= {"n_correct": schemas.WIDE_COUNTS, "n_query": schemas.WIDE_COUNTS}
+        fields = (*schemas.SUBMISSION, *schemas.SUBMISSION_OPTIONAL)
+        columns["results"] = pa.schema(f.with_type(wide.get(f.name, f.type)) for f in fields)
+    return columns
 
 
 _PRESENT = {"images": ("class_id", "class_name"), "attributes": ("attributes",)}

@@ -19,16 +19,15 @@ from benchmark_spec.manifest import (
     named_config_and_split,
 )
 from benchmark_spec.protocol import TaskSetName, suite_of
-from fslbench_data.release.as_dataset import declared_columns
 from fslbench_data.release.chosen_queries import choice_of
 from fslbench_data.release.release import Release
+from fslbench_data.release.tables import declared_columns
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.paper import table as paper_table
 from fslbench_data.render.templating import markdown, template
 from fslbench_data.scoring.paper import PaperColumn
 from fslbench_data.scoring.task_set_report import ORDER
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.tasks.redraw import EVIDENCE
 
 NOWHERE = "ORG/NAME"
 """The placeholder for the repository of a release that is not published yet."""
@@ -132,7 +131,6 @@ def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
     for table in tasks:
         name = TaskSetName.parse(table.name)
         alike[table.dataset, name.suite].append(f"`{name.protocol}` {table.rows:,}")
-    chosen = [t for t in tasks if EVIDENCE in t.provenance]
     described: defaultdict[str, list[str]] = defaultdict(list)  # alike whatever the attribute
     for suite in sorted({suite for _, suite in alike}):
         text = re.sub(r"; attributes [^;]+", "", suite_of(suite).description)
@@ -142,16 +140,14 @@ def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
             [markdown(dataset), f"`{suite}`", ", ".join(sets)]
             for (dataset, suite), sets in alike.items()
         ],
-        "chosen": [[markdown(t.dataset), f"`{t.name}`", _chosen(t)] for t in chosen],
+        "chosen": [
+            [markdown(table.dataset), f"`{table.name}`", markdown(choice.chosen)]
+            for table in tasks
+            if (choice := choice_of(table.dataset, table.name, table.provenance, table.path))
+        ],
         "suites": [(", ".join(names), text) for text, names in described.items()],
         "drawn": sorted({table.name for table in tasks if table.drawn}),
     }
-
-
-def _chosen(entry: Table) -> str:
-    """Return on what the number of queries was chosen, if it was."""
-    choice = choice_of(entry.dataset, entry.name, entry.provenance, entry.path)
-    return "" if choice is None else markdown(choice.chosen)
 
 
 def _results_of(release: Release) -> tuple[list[str], list[list[str]]] | None:
