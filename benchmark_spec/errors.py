@@ -167,10 +167,6 @@ def _closest(name: str, names: Sequence[str]) -> str:
     return best if best and alike(best) >= (0.5 if short else LEAST_ALIKE) else ""
 
 
-class CatalogueError(FSLBenchError):
-    """Data on disk that disagrees with the catalogue of data sets."""
-
-
 class ReleaseError(FSLBenchError):
     """A release that cannot be used."""
 
@@ -181,10 +177,6 @@ class ReleaseNotFoundError(ReleaseError):
 
 class CorruptReleaseError(ReleaseError):
     """A release with files that differ from its manifest."""
-
-
-class LicenceError(ReleaseError):
-    """A release with tables that may not be redistributed."""
 
 
 class MovedTagError(ReleaseError):

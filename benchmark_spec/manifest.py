@@ -76,13 +76,6 @@ class Dataset(Struct, frozen=True):
     redistribution: Redistribution = "tables"
     n_superclasses: Count = 0
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as a manifest has them: superclasses only where there are any."""
-        fields = asdict(self)
-        if not self.n_superclasses:
-            del fields["n_superclasses"]
-        return fields
-
 
 class Table(Struct, frozen=True):
     """One Parquet file of a release; a feature set, or pictures, may be several shards.
@@ -109,12 +102,11 @@ class Table(Struct, frozen=True):
         if not _within(self.provenance, _LEVELS):
             raise ValueError(f"a table whose provenance is nested at most {_LEVELS} deep")
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as a manifest has them: `drawn` only where it is."""
-        fields = asdict(self)
-        if not self.drawn:
-            del fields["drawn"]
-        return fields
+
+def as_json(item: Dataset | Table) -> dict[str, Any]:
+    """Return the fields as a manifest has them: superclasses, and `drawn`, only where they are."""
+    optional = ("n_superclasses", "drawn")
+    return {key: value for key, value in asdict(item).items() if value or key not in optional}
 
 
 def _within(value: Any, levels: int) -> bool:
@@ -123,11 +115,6 @@ def _within(value: Any, levels: int) -> bool:
     return levels > 0 and all(
         _within(item, levels - 1) for item in inside if isinstance(item, Mapping | list)
     )
-
-
-def shard_file(dataset: str, shard: int, shards: int) -> str:
-    """Return the name of a shard's file: `shard` of 0..`shards`-1."""
-    return f"{dataset}-{shard:05}-of-{shards:05}.parquet"
 
 
 def shard_of(path: str) -> tuple[int, int]:
@@ -142,16 +129,13 @@ def without_shard(path: str) -> str:
 
 
 def table_path(kind: Kind, dataset: str, name: str, shard: int = 0, shards: int = 1) -> str:
-    """Return the path of a table inside a release; of some kinds also which shard, of how many."""
-    if kind in ("classes", "images"):
-        return f"{kind}/{dataset}.parquet"
-    if kind == "pictures":
-        return f"pictures/{shard_file(dataset, shard, shards)}"
-    if kind == "features":
-        return f"features/{slug(name)}/{shard_file(dataset, shard, shards)}"
+    """Return the path of a table inside a release; of features and pictures of a shard, from 0."""
     if kind == "results":
         return f"results/{slug(name)}.parquet"
-    return f"{kind}/{slug(name)}/{dataset}.parquet"
+    file = f"{dataset}.parquet"
+    if kind in ("features", "pictures"):
+        file = f"{dataset}-{shard:05}-of-{shards:05}.parquet"
+    return "/".join([kind, *([slug(name)] if name else []), file])
 
 
 def config_and_split(table: Table) -> tuple[str, str]:
@@ -286,11 +270,14 @@ class Manifest(Struct, frozen=True):
         ]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def configs(self) -> dict[str, dict[str, list[str]]]:
-        """Return paths of files by configuration of the card, and split; task sets are in two."""
-        stored = [table for table in self.tables if not table.drawn]
-        places = [(config_and_split(table), table.path) for table in stored]
-        places += [(named_config_and_split(t), t.path) for t in stored if t.kind == "tasks"]
+    def configs(self, *, drawn: bool = False) -> dict[str, dict[str, list[str]]]:
+        """Return paths of files by configuration of the card, and split; task sets are in two.
+
+        With `drawn`, those of task sets that have no file are among them.
+        """
+        tables = [table for table in self.tables if drawn or not table.drawn]
+        places = [(config_and_split(table), table.path) for table in tables]
+        places += [(named_config_and_split(t), t.path) for t in tables if t.kind == "tasks"]
         paths: dict[str, dict[str, list[str]]] = {}
         for (config, split), path in places:
             paths.setdefault(config, {}).setdefault(split, []).append(path)
@@ -306,9 +293,9 @@ class Manifest(Struct, frozen=True):
             **({"specification": self.specification} if self.specification else {}),
             "digest": self.digest,
             "description": self.description,
-            "datasets": [d.as_json() for d in self.datasets],
+            "datasets": [as_json(d) for d in self.datasets],
         }
-        lines = ",\n".join("    " + json.dumps(t.as_json(), sort_keys=True) for t in self.tables)
+        lines = ",\n".join("    " + json.dumps(as_json(t), sort_keys=True) for t in self.tables)
         text = json.dumps(head, indent=2, ensure_ascii=False)
         return f'{text[:-2]},\n  "tables": [\n{lines}\n  ]\n}}\n'
 

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
-_REPO = re.compile(rf"{_NAME}/{_NAME}")
-_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+_ADDRESS = re.compile(rf"{_NAME}/{_NAME}(@[A-Za-z0-9][A-Za-z0-9._/-]*)?")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _TAG = re.compile(r"v(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
@@ -62,18 +61,18 @@ class HubAddress(Struct, frozen=True):
     @classmethod
     def parse(cls, text: str) -> HubAddress:
         """Read ``ORG/NAME`` or ``ORG/NAME@REVISION``; raises a HubError if the text is neither."""
-        repo_id, at, revision = text.partition("@")
-        if not is_repo_id(repo_id) or (at and not _is_revision(revision)):
+        if not is_address(text):
             raise HubError(
                 f"{text!r:.200} is not the address of a repository",
                 expected="ORG/NAME, or ORG/NAME@v1.0.0 with a tag or a whole commit",
             )
+        repo_id, _, revision = text.partition("@")
         return cls(repo_id, revision)
 
 
 def is_repo_id(text: str) -> bool:
     """Return whether a text has the form ``ORG/NAME``."""
-    return _REPO.fullmatch(text) is not None and ".." not in text
+    return is_address(text) and "@" not in text
 
 
 def no_repository(text: str) -> HubError:
@@ -86,23 +85,7 @@ def no_repository(text: str) -> HubError:
 
 def is_address(text: str) -> bool:
     """Return whether a text has the form of an address; a folder may be called so, too."""
-    repo_id, at, revision = text.partition("@")
-    return is_repo_id(repo_id) and (not at or _is_revision(revision))
-
-
-def meant_address(text: str) -> str:
-    """Return the address that another way to write it may have meant; empty for none."""
-    match = re.fullmatch(
-        rf"\s*(?:https?://[^/\s]+/|hf://)?(?:datasets/)?({_NAME}/{_NAME}?)"
-        r"(?:[@:/](?:(?:tree|blob|resolve)/)?([^/\s]*).*)?\s*",
-        text,
-    )
-    if match is None or not is_repo_id(match[1]):
-        return ""
-    revision = match[2] or ""
-    if re.fullmatch(r"[vV]?[0-9]+\.[0-9]+\.[0-9]+", revision):
-        revision = f"v{revision.lstrip('vV')}"
-    return f"{match[1]}@{revision}" if revision and _is_revision(revision) else match[1]
+    return _ADDRESS.fullmatch(text) is not None and ".." not in text
 
 
 def is_commit(revision: str) -> bool:
@@ -114,10 +97,6 @@ def version_of(tag: str) -> tuple[int, int, int] | None:
     """Return the version that a tag such as v1.0.0 names; None for any other tag."""
     match = _TAG.fullmatch(tag)
     return (int(match[1]), int(match[2]), int(match[3])) if match else None
-
-
-def _is_revision(text: str) -> bool:
-    return _REVISION.fullmatch(text) is not None and ".." not in text
 
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
@@ -218,37 +197,30 @@ def _is_of_xet(error: BaseException) -> bool:
 def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | None:
     from huggingface_hub import constants, errors
 
-    where = f"{repo_id}, {doing}"
+    where, name, login = f"{repo_id}, {doing}", type(error).__name__, "hf auth login, or HF_TOKEN"
     if isinstance(error, errors.HfHubHTTPError):
-        return _answered(error, where)
+        return _answered(error, where, login)
     if isinstance(error, errors.LocalTokenNotFoundError):
-        return HubAccessError(
-            "nobody is logged in to the Hub", where=where, fix="hf auth login, or HF_TOKEN"
-        )
+        return HubAccessError("nobody is logged in to the Hub", where=where, fix=login)
     if isinstance(error, errors.OfflineModeIsEnabled | errors.LocalEntryNotFoundError):
         if constants.HF_HUB_OFFLINE or isinstance(error, errors.OfflineModeIsEnabled):
-            return HubUnreachableError(
-                "this is not in the cache, and HF_HUB_OFFLINE forbids to ask the Hub",
-                where=where,
-                fix="load it once with a connection, or unset HF_HUB_OFFLINE",
-            )
+            what = "this is not in the cache, and HF_HUB_OFFLINE forbids to ask the Hub"
+            fix = "load it once with a connection, or unset HF_HUB_OFFLINE"
+            return HubUnreachableError(what, where=where, fix=fix)
         return _unreachable("", where)
     if isinstance(error, errors.FileMetadataError | json.JSONDecodeError):
         return _unreachable("what answers is not the Hub, or a broken one", where)
     if isinstance(error, errors.HFValidationError):
         return no_repository(repo_id)
-    if "HTTPStatusError" in type(error).__name__:
+    if "HTTPStatusError" in name:
         return None  # the Hub's own error is made of it, and says more
     if type(error).__module__.split(".")[0].rstrip("0123456789") in _NETWORK:
-        name = type(error).__name__
         broke_off = "Read" in name or "Protocol" in name
         return _unreachable(f"{name}: {plain(error)}", where, transient=broke_off)
     if isinstance(error, UnicodeEncodeError):  # of a header
-        return HubAccessError(
-            "the token is none: it holds characters that no token has",
-            where=where,
-            fix="copy it again from the Hub's settings, or hf auth login",
-        )
+        what = "the token is none: it holds characters that no token has"
+        fix = "copy it again from the Hub's settings, or hf auth login"
+        return HubAccessError(what, where=where, fix=fix)
     if isinstance(error, OSError) and error.errno in _DISK:
         return OutputError(
             f"cannot write what comes from the Hub: {os.strerror(error.errno or 0)}",
@@ -263,48 +235,34 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
     return None
 
 
-def _answered(error: HfHubHTTPError, where: str) -> FSLBenchError:
+def _answered(error: HfHubHTTPError, where: str, login: str) -> FSLBenchError:
     """Return the error that an answer with an error status means."""
     from huggingface_hub import errors
 
-    status = error.response.status_code
-    login = "log in with an account that may (hf auth login, or HF_TOKEN)"
+    status, message = error.response.status_code, plain(error.server_message or "")
+    another, said = f"log in with an account that may ({login})", message and f": {message}"
+    kind, what, fix = HubError, f"the Hub answered {status}{said}", ""
     if isinstance(error, errors.GatedRepoError):
-        return HubAccessError(
-            "the repository is gated, and this account has no access to it",
-            where=where,
-            fix=f"ask for access on the repository's page, and {login}",
-        )
-    if isinstance(error, errors.RepositoryNotFoundError):
-        return HubNotFoundError(
-            "there is no such repository, or it is private",
-            where=where,
-            expected="the name of a repository as ORG/NAME",
-            fix=f"check the name; if it is private, {login}",
-        )
-    if isinstance(error, errors.RevisionNotFoundError):
-        return HubNotFoundError("the repository has no such tag, branch or commit", where=where)
-    if isinstance(error, errors.EntryNotFoundError):
-        return HubNotFoundError("the repository has no such file at that revision", where=where)
-    message = plain(error.server_message or "")
-    said = f": {message}" if message else ""
-    if status == 401 and "credentials" in f"{message} {error}":
-        return HubAccessError(
-            "the token is not valid, or no longer", where=where, fix="hf auth login, or HF_TOKEN"
-        )
-    if status in (401, 403):
-        return HubAccessError(f"the Hub does not allow it{said}", where=where, fix=login)
-    if status in (409, 412):
-        return HubError(
-            f"the repository changed meanwhile{said}",
-            where=where,
-            fix="run the same command again",
-        )
-    if status == 429 or status >= 500:
+        kind, what = HubAccessError, "the repository is gated, and this account has no access to it"
+        fix = f"ask for access on the repository's page, and {another}"
+    elif isinstance(error, errors.RepositoryNotFoundError):
+        kind, what = HubNotFoundError, "there is no such repository, or it is private"
+        fix = f"check the name, ORG/NAME; if it is private, {another}"
+    elif isinstance(error, errors.RevisionNotFoundError):
+        kind, what = HubNotFoundError, "the repository has no such tag, branch or commit"
+    elif isinstance(error, errors.EntryNotFoundError):
+        kind, what = HubNotFoundError, "the repository has no such file at that revision"
+    elif status == 401 and "credentials" in f"{message} {error}":
+        kind, what, fix = HubAccessError, "the token is not valid, or no longer", login
+    elif status in (401, 403):
+        kind, what, fix = HubAccessError, f"the Hub does not allow it{said}", another
+    elif status in (409, 412):
+        what, fix = f"the repository changed meanwhile{said}", "run the same command again"
+    elif status == 429 or status >= 500:
         # the client itself asks again for all but contents
         content = status >= 500 and error.response.request.method == "GET"
         return _unreachable(f"it answered {status} each time", where, transient=content)
-    return HubError(f"the Hub answered {status}{said}", where=where)
+    return kind(what, where=where, fix=fix)
 
 
 def _unreachable(why: str, where: str, *, transient: bool = False) -> HubUnreachableError:

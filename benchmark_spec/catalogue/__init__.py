@@ -8,7 +8,7 @@ MS COCO from its annotations; `counts_from` is where each was read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -86,12 +86,22 @@ def few_shot_datasets() -> dict[str, CataloguedDataset]:
 
 @cache
 def catalogue() -> dict[str, CataloguedDataset]:
-    """Read the test splits of Meta-Dataset by name, in alphabetical order."""
+    """Read the test splits of Meta-Dataset by name, in alphabetical order.
+
+    The superclass of a character of omniglot is the alphabet, of a fungus the genus, of a traffic
+    sign the family (Stallkamp et al., Man vs. computer, Neural Networks 32, 2012).
+    """
+    families = _read("traffic_sign_families").items()
+    superclass: Mapping[str, Callable[[str], str]] = {
+        "fungi": lambda name: name.partition(".")[2].partition(" ")[0],  # 0008.Agaricus campestris
+        "omniglot": lambda name: name.rpartition("-")[0],  # Tengwar-character01
+        "traffic_signs": {name: above for above, names in families for name in names}.__getitem__,
+    }
     datasets = {}
     for name, entry in sorted(_read("meta_dataset").items()):
         sizes, above = dict(entry.pop("classes")), dict[str, list[str]]()
-        for label, over in zip(sizes, superclasses_of(name, [*sizes]) or (), strict=False):
-            above.setdefault(over, []).append(label)
+        for label in sizes if name in superclass else ():
+            above.setdefault(superclass[name](label), []).append(label)
         entry |= {"parts": {"novel": sizes}, "superclasses": above}
         datasets[name] = msgspec.convert(entry, CataloguedDataset)
     return datasets
@@ -102,29 +112,6 @@ def lookup(name: str) -> CataloguedDataset:
     if name not in catalogue():
         raise UnknownNameError("catalogued data set", name, catalogue())
     return catalogue()[name]
-
-
-def superclasses_of(dataset: str, class_names: Sequence[str]) -> tuple[str, ...] | None:
-    """Name the superclass of each class of a catalogued data set, or None if it has none.
-
-    Of omniglot the alphabet, of fungi the genus, of traffic_signs the family (Stallkamp et al., Man
-    vs. computer, Neural Networks 32, 2012).
-    """
-    rule = _RULES.get(dataset)
-    return None if rule is None else tuple(map(rule, class_names))
-
-
-@cache
-def _families() -> dict[str, str]:
-    families = _read("traffic_sign_families")
-    return {name: family for family, names in families.items() for name in names}
-
-
-_RULES: Mapping[str, Callable[[str], str]] = {
-    "fungi": lambda name: name.partition(".")[2].partition(" ")[0],  # 0008.Agaricus campestris
-    "omniglot": lambda name: name.rpartition("-")[0],  # Tengwar-character01
-    "traffic_signs": lambda name: _families()[name],
-}
 
 
 INTERVALS = """@article{lafargue2024oops,

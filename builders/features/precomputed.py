@@ -15,7 +15,14 @@ from msgspec import Struct
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import CorruptReleaseError, FSLBenchError, ReleaseError, UnknownNameError
-from benchmark_spec.manifest import Table, check_shards, number_of_shards, shard_of, table_path
+from benchmark_spec.manifest import (
+    Table,
+    as_json,
+    check_shards,
+    number_of_shards,
+    shard_of,
+    table_path,
+)
 from benchmark_spec.version import __version__
 from builders.execution.parquet import write_shard, written
 from builders.execution.steps import check_folder
@@ -113,7 +120,7 @@ def write_precomputed(
             tables = [*written(folder, "features", name, of_name, cuts, *how), *tables]
         content = {
             "made_with": f"fslbench {__version__}",
-            "tables": [table.as_json() for table in tables],
+            "tables": [as_json(table) for table in tables],
         }
         write_whole(folder / FILE, json.dumps(content, indent=1) + "\n")
     shutil.rmtree(folder / WORK, ignore_errors=True)

@@ -16,7 +16,6 @@ from benchmark_spec.catalogue import catalogue
 from benchmark_spec.errors import (
     HubAccessError,
     HubError,
-    LicenceError,
     OutputError,
     ReleaseError,
     listing,
@@ -34,7 +33,7 @@ from fslbench_data.hub import (
     open_pull_requests,
     version_of,
 )
-from fslbench_data.release.folder import Folder, read_manifest
+from fslbench_data.release.folder import ReleaseFiles, read_manifest
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.card import dataset_card
 from fslbench_data.render.export import write_drawn
@@ -56,7 +55,7 @@ def release_files(
         raise OutputError(
             f"{folder} changed while it was verified", fix="let nothing write to it meanwhile"
         )
-    release = Release(manifest, Folder(folder))
+    release = Release(manifest, ReleaseFiles(str(folder)))
     whole = write_drawn(release, scratch, progress)
     files = {}
     for t, was in zip(whole.tables, manifest.tables, strict=True):
@@ -102,7 +101,7 @@ def check_licences(manifest: Manifest) -> None:
         return
     names = ", ".join(dict.fromkeys(t.dataset for t in tables))
     kinds = list(dict.fromkeys(t.kind for t in tables))
-    raise LicenceError(
+    raise ReleaseError(
         f"{many(len(tables), 'table')} may not be published: images, or what is computed from "
         "them, whose licence does not let that be passed on",
         where=listing([f"{t.path} ({t.dataset}: {licences[t.dataset]})" for t in tables]),
@@ -177,7 +176,7 @@ def publish(
         if commit := tags.get(tag):
             _check_tagged(repo, files, tag, commit)
             return Published(manifest, repo_id, tag, commit, others, tagged=True)
-        _check_version(repo, Release(manifest, Folder(folder)), tags, progress)
+        _check_version(repo, Release(manifest, ReleaseFiles(str(folder))), tags, progress)
         remote = repo.files(main)
         what = changes(files, remote, _before(repo, manifest, files, main, remote))
         commit, proposal = main, None

@@ -67,7 +67,7 @@ def build_release(
     ------
     SpecError, UnknownNameError, MissingPackageError
         Whatever shows without opening an image is refused before work, that of later data sets too.
-    SourceError, CatalogueError, SamplingError
+    SourceError, SamplingError
         If a raw folder is not what it should be, or a task set cannot be drawn from it.
     BackboneError, EngineError
         If features cannot be extracted, or captions not be written.

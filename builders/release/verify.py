@@ -39,7 +39,7 @@ from builders.sources import GENERAL, SOURCES
 from builders.sources.image_set import differing_images
 from builders.sources.pictures import check_bytes, file_of
 from fslbench_data.files import sha256_of
-from fslbench_data.release.folder import Folder, read_manifest, regular_file
+from fslbench_data.release.folder import ReleaseFiles, read_manifest, regular_file
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import OUT_OF_THE_FOLDER, number_of_superclasses, read_table
 from fslbench_data.render.card import dataset_card, repository_of
@@ -96,7 +96,7 @@ def verify(
     folder, manifest = read_manifest(folder)
     # without its reference methods, against which their own results would be refused
     others = tuple(t for t in manifest.tables if t.kind != "results")
-    release = Release(replace(manifest, tables=others), Folder(folder))
+    release = Release(replace(manifest, tables=others), ReleaseFiles(str(folder)))
     of = _Release(folder, manifest, release, progress, raw, spec)
     problems, order = list[Problem](), list(CHECKS)
     for table in sorted(manifest.tables, key=lambda t: order.index(t.kind)):
@@ -166,7 +166,7 @@ def _card_problems(manifest: Manifest, folder: Path) -> Problems:
     if text and manifest.made_with != MADE_WITH:
         return
     try:
-        release = Release(manifest, Folder(folder))
+        release = Release(manifest, ReleaseFiles(str(folder)))
         card = dataset_card(manifest, release, repository_of(text))
     except (FSLBenchError, OSError, pa.ArrowException, ValueError, TypeError, LookupError):
         yield "cannot be made again while tables have problems"

@@ -23,6 +23,7 @@ from benchmark_spec.manifest import (
     Kind,
     Manifest,
     Table,
+    as_json,
     check_manifest,
     check_redistribution,
     number_of_picture_shards,
@@ -45,7 +46,7 @@ from builders.features.shards import Pieces, cut
 from builders.sources.image_set import About
 from fslbench_data.files import clear_temporary, write_whole
 from fslbench_data.files.parquet import write_table
-from fslbench_data.release.folder import UNFINISHED, Folder, read_manifest
+from fslbench_data.release.folder import UNFINISHED, ReleaseFiles, read_manifest
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.card import dataset_card
 from fslbench_data.submission.model import Submission
@@ -218,7 +219,7 @@ class ReleaseWriter:
 
     def so_far(self) -> Release:
         """Return the release as it stands, to run baselines on it."""
-        return Release(self._manifest, Folder(self.folder.resolve()))
+        return Release(self._manifest, ReleaseFiles(str(self.folder.resolve())))
 
     def finish(self) -> Manifest:
         """Write the dataset card and the manifest, and return the latter."""
@@ -271,8 +272,8 @@ class ReleaseWriter:
         return Made(
             {table.path: table.sha256 for table in tables if not table.drawn},
             {
-                "datasets": [dataset.as_json() for dataset in datasets],
-                "tables": [table.as_json() for table in tables],
+                "datasets": [as_json(dataset) for dataset in datasets],
+                "tables": [as_json(table) for table in tables],
             },
         )
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import CatalogueError, SourceError, listing
+from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.extras import require
 from builders.sources.checking import Found
 from builders.sources.image_set import Item, Progress, images_table
@@ -70,7 +70,7 @@ def drawn_positions(train: int, valid: int, test: int) -> list[int]:
 def held_out(source: Source, labels: Sequence[str], where: Path) -> list[str]:
     """Return the test classes among those of a data set, which a list at `where` names."""
     if len(labels) != sum(source.split):
-        raise CatalogueError(
+        raise SourceError(
             f"{len(labels)} classes are listed, so that the split cannot be drawn",
             where=str(where),
             expected=f"{sum(source.split)} classes",
@@ -252,7 +252,7 @@ def _flower_labels(path: Path, most: int) -> list[int]:
         )
     labels: list[int] = content["labels"].ravel().tolist()
     if not all(1 <= label <= most for label in labels):
-        raise CatalogueError(
+        raise SourceError(
             f"{path.name} has categories {min(labels)} to {max(labels)}",
             where=str(path),
             expected=f"categories from 1 to {most}",

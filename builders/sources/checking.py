@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from benchmark_spec.errors import CatalogueError, SourceError, listing
+from benchmark_spec.errors import SourceError, listing
 from builders.sources.image_set import (
     About,
     ImageSet,
@@ -235,13 +235,13 @@ def check_counts(
     pardon = "; --allow-missing leaves out and records what is missing"
     missing = [label for label in expected if label not in counts]
     if missing and left_out is None:
-        raise CatalogueError(
+        raise SourceError(
             f"{name}: {len(missing)} of {len(expected)} classes are missing: {listing(missing)}",
             where=str(where),
             fix=fix + pardon,
         )
     if unknown := [label for label in counts if label not in expected]:
-        raise CatalogueError(
+        raise SourceError(
             f"{name}: unexpected classes: {listing(unknown)}",
             where=str(where),
             expected=listing(list(expected)),
@@ -254,7 +254,7 @@ def check_counts(
     ]
     too_many = any(number > expected[label] for label, number in counts.items())
     if other and (left_out is None or too_many):
-        raise CatalogueError(
+        raise SourceError(
             f"{name}: {listing(other, most=4)}",
             where=str(where),
             fix=fix + ("" if too_many else pardon),
@@ -263,7 +263,7 @@ def check_counts(
         left_out |= {k: v for k, v in (("classes", missing), ("counts", other)) if v}
     order = [label for label in expected if label in counts]
     if list(counts) != order:
-        raise CatalogueError(
+        raise SourceError(
             f"{name}: classes come in another order than in the catalogue",
             where=str(where),
             expected=listing(order),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from numpy.typing import NDArray
 
-from benchmark_spec.errors import CatalogueError, SourceError, listing
+from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.extras import require
 from builders.sources.checking import Found
 from builders.sources.image_set import About, Item, Progress, sha256_of_bytes
@@ -41,7 +41,7 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "novel") 
     there = found.classes
     for other in parts:
         if other != part and (foreign := [name for name in there if name in parts[other]]):
-            raise CatalogueError(
+            raise SourceError(
                 f"{source.name}: {len(foreign)} of the {len(there)} classes are of the part "
                 f"{other}, not of {part}: {listing(foreign)}",
                 where=str(folder),

@@ -178,7 +178,7 @@ def read_source(
     `name` and `options` are of the general sources: the data set's name, its description, and the
     options of :func:`builders.sources.image_folder.find` and
     :func:`builders.sources.hub_dataset.find`.  UnknownNameError if there is no such source or
-    option, SourceError or CatalogueError if the raw folder is not what it should be.
+    option, SourceError if the raw folder is not what it should be.
     """
     check_options(source, name, options or {})
     row, arguments = _configured(source, folder, name, options or {})

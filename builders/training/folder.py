@@ -22,7 +22,7 @@ from builders.training.building import code_of
 from builders.training.images import TrainingImages
 from builders.training.method import Method
 from builders.training.settings import RunSettings, settings_in
-from fslbench_data.files import open_regular, read_regular, whole_file, write_whole
+from fslbench_data.files import open_regular, whole_file, write_whole
 
 ABOUT, CHECKPOINT, WEIGHTS, CURVE = "trained.json", "checkpoint.pt", "weights.pt", "curve.csv"
 _OF_TRAINING = ("settings", "images", "start")
@@ -93,7 +93,8 @@ def describe(
 def finished(folder: Path) -> dict[str, Any] | None:
     """Return the content of ``trained.json``; None where no training has been finished."""
     try:
-        about = parsed_json(read_regular(folder / ABOUT, _MOST_BYTES))
+        with open_regular(folder / ABOUT) as file:
+            about = parsed_json(file.read(_MOST_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:

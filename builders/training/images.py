@@ -30,7 +30,7 @@ from builders.sources import GENERAL
 from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, in_threads, raw_state
 from builders.sources.source import read_source
 from builders.training.settings import AugmentationSettings, DataSettings
-from fslbench_data.files import is_kept, open_kept, whole_file
+from fslbench_data.files import is_kept, open_regular, whole_file
 from fslbench_data.files.pictures import Picture
 
 Positions = NDArray[np.int64]
@@ -252,7 +252,7 @@ def _part(arrays: Any, name: str) -> TrainingImages:
 def _kept_arrays(path: Path) -> Iterator[Any]:
     """Open a kept file; SpecError if it is damaged."""
     try:
-        with open_kept(path) as file, np.load(file) as arrays:
+        with open_regular(path, kept=True) as file, np.load(file) as arrays:
             yield arrays
     except Exception as error:  # numpy and zipfile raise many kinds for a damaged file
         raise SpecError(

@@ -244,29 +244,19 @@ def load_numbers(path: Path) -> NDArray[Any]:
     return np.array(mapped)
 
 
-def open_regular(path: Path, flags: int = 0) -> BinaryIO:
-    """Open a regular file to read it; raises an OSError if there is none, whatever the path is.
-
-    `flags` are more of those that :func:`os.open` takes.
-    """
-    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+def open_regular(path: Path, *, kept: bool = False) -> BinaryIO:
+    """Open a regular file, with `kept` only a kept one; raises an OSError if there is none."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags |= getattr(os, "O_NOFOLLOW", 0) if kept else 0
     try:
         handle = os.open(path, flags)
     except ValueError as error:  # a path with a null character
         raise OSError(errno.EINVAL, str(error), str(path)) from None
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return os.fdopen(handle, "rb")
-
-
-def read_regular(path: Path, most: int) -> bytes:
-    """Read a regular file of at most so many bytes; raises an OSError if there is none."""
-    with open_regular(path) as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise OSError(errno.EFBIG, f"more than {most} bytes", str(path))
-    return content
+    state = os.fstat(handle)
+    if stat.S_ISREG(state.st_mode) and (not kept or _is_own(state)):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise OSError(errno.EINVAL, "not a regular file" + " of one's own" * kept, str(path))
 
 
 def is_own_folder(path: Path) -> bool:
@@ -283,18 +273,9 @@ def is_kept(path: Path, is_kind: Callable[[int], bool] = stat.S_ISREG) -> bool:
     return is_kind(state.st_mode) and _is_own(state)
 
 
-def open_kept(path: Path) -> BinaryIO:
-    """Open a kept file to read it; raises an OSError if there is none."""
-    file = open_regular(path, getattr(os, "O_NOFOLLOW", 0))
-    if not _is_own(os.fstat(file.fileno())):
-        file.close()
-        raise OSError(errno.EPERM, "not a file of one's own", str(path))
-    return file
-
-
 def read_kept(path: Path) -> bytes:
     """Read a kept file; raises an OSError if there is none."""
-    with open_kept(path) as file:
+    with open_regular(path, kept=True) as file:
         return file.read()
 
 

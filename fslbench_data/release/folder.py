@@ -28,8 +28,8 @@ from fslbench_data.hub import (
     fetch_checked,
     fits_its_name,
     hub_errors,
+    is_address,
     is_commit,
-    meant_address,
     version_of,
 )
 
@@ -40,31 +40,36 @@ MOST_MANIFEST = 64 << 20
 """Bytes of a manifest; that of the embedded release has some hundred kilobytes."""
 
 
-class Folder(Struct, frozen=True):
-    """A release in a folder, whose files were compared with the manifest when it was opened.
+class ReleaseFiles(Struct, frozen=True):
+    """Where the files of a release lie: a folder, or an address on the Hub and its commit.
 
-    `hub` is the repository and whole commit on the Hub as ``ORG/NAME@COMMIT``, if it is there.
+    Files of a folder were compared with the manifest when it was opened; those of the package and
+    of the Hub are when they are read.
     """
 
-    folder: Path
-    hub: str = ""
+    where: str
+    commit: str = ""
+    of_package: bool = False
 
     @property
-    def where(self) -> str:
-        """The folder."""
-        return str(self.folder)
+    def hub(self) -> str:
+        """On the Hub, the repository and whole commit as ``ORG/NAME@COMMIT``; else empty."""
+        return f"{self.where.partition('@')[0]}@{self.commit}" if self.commit else ""
 
     def path(self, table: Table) -> Path:
-        """Return the file of a table."""
-        return regular_file(self.folder / table.path, self.folder)
-
-
-class PackageFolder(Folder, frozen=True):
-    """The release in the package, of which a file is compared with the manifest when it is read."""
-
-    def path(self, table: Table) -> Path:
-        """Return the file of a table, the one of the manifest."""
-        return check_file(self.folder, table)
+        """Return the file of a table, which of the Hub is found in the cache, or fetched."""
+        if self.commit:
+            return fetch_checked(
+                self.where.partition("@")[0],
+                table.path,
+                self.commit,
+                lambda path: sha256_of(path) == table.sha256,
+                f"SHA-256 {table.sha256}",
+            )
+        folder = Path(self.where)
+        if self.of_package:
+            return check_file(folder, table)
+        return regular_file(folder / table.path, folder)
 
 
 def regular_file(path: Path, within: Path | None = None) -> Path:
@@ -130,11 +135,10 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
         folder = folder.resolve()
         text = read_manifest_file(folder / MANIFEST_FILE)
     except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
-        meant, why = meant_address(str(where)), getattr(error, "strerror", error)
-        fix = f"did you mean {meant}? Or " if meant not in ("", str(where)) else ""
-        if meant == str(where) and not folder.exists():  # which this command takes no release from
-            fix = f"get one of the Hub first, `fslbench export FOLDER --release {meant}`, or "
-        fix += "name the folder of a finished release; the one in the package needs no name"
+        why = getattr(error, "strerror", error)
+        fix = "name the folder of a finished release; the one in the package needs no name"
+        if is_address(str(where)) and not folder.exists():  # this command takes none from there
+            fix = f"get one of the Hub first, `fslbench export FOLDER --release {where}`, or {fix}"
         if (folder / UNFINISHED).exists():
             why, fix = "its build was not finished", "call the command that began it again"
         raise ReleaseNotFoundError(
@@ -171,38 +175,7 @@ def check_file(folder: Path, table: Table) -> Path:
     )
 
 
-class HubFiles(Struct, frozen=True):
-    """The files of a release at one commit of a repository, under the address that was chosen."""
-
-    address: HubAddress
-    commit: str
-
-    @property
-    def where(self) -> str:
-        """The address."""
-        return str(self.address)
-
-    @property
-    def hub(self) -> str:
-        """Repository and commit."""
-        return f"{self.address.repo_id}@{self.commit}"
-
-    def path(self, table: Table) -> Path:
-        """Find the file of a table in the cache, or fetch it, and compare its SHA-256."""
-        return fetch_checked(
-            self.address.repo_id,
-            table.path,
-            self.commit,
-            lambda path: sha256_of(path) == table.sha256,
-            f"SHA-256 {table.sha256}",
-        )
-
-
-ReleaseFiles = Folder | HubFiles
-"""Where the files of a release lie."""
-
-
-def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
+def open_on_hub(address: HubAddress) -> tuple[Manifest, ReleaseFiles]:
     """Read the manifest of a release on the Hub, and pin its files to the commit that it has now.
 
     A tag of a version (v1.0.0) must name the commit, and the manifest the bytes, that they did when
@@ -232,7 +205,7 @@ def open_on_hub(address: HubAddress) -> tuple[Manifest, HubFiles]:
             expected="a tag that says the version of its release",
             fix="tell the maintainers, or load it by its commit",
         )
-    return manifest, HubFiles(address, commit)
+    return manifest, ReleaseFiles(str(address), commit)
 
 
 def newest_tag(repo_id: str) -> str:

@@ -5,24 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
 
 from benchmark_spec import schemas
-from benchmark_spec.errors import (
-    CorruptReleaseError,
-    OutputError,
-    SourceError,
-    UnknownNameError,
-    listing,
-)
+from benchmark_spec.errors import OutputError, SourceError, UnknownNameError, listing
 from benchmark_spec.manifest import Table
 from fslbench_data.files import is_kept, is_own_folder, scratch_folder
 from fslbench_data.release.release import Release
-from fslbench_data.release.tables import read_groups
+from fslbench_data.release.tables import damaged, read_groups
 
 _MAGIC = ((b"\xff\xd8\xff", ".jpg"), (b"\x89PNG", ".png"), (b"RIFF", ".webp"), (b"GIF8", ".gif"))
 
@@ -43,7 +37,7 @@ def stored_pictures(release: Release, dataset: str) -> list[Path]:
     folder = Path(constants.HF_ASSETS_CACHE) / "fslbench" / "pictures"
     folder /= hashlib.sha256(digests.encode()).hexdigest()
     if not is_own_folder(folder):
-        _write([(table, release.files.path(table)) for table in tables], folder)
+        _write(_pictures(release, tables), folder)
     paths = sorted(path for path in folder.iterdir() if is_kept(path))
     if len(paths) != sum(table.rows for table in tables):
         raise OutputError(
@@ -62,15 +56,9 @@ def some_pictures(
     of a release on the Hub fetched; nothing is written.  Raises what :func:`stored_pictures` does
     of tables.
     """
-    first = 0
-    for table in _tables(release, dataset):
-        ids = range(first, first + table.rows)
-        if any(image_id in ids for image_id in image_ids):
-            path = release.files.path(table)
-            for image_id, image in _rows(table, path, first):
-                if image_id in image_ids and image.is_valid and image["bytes"].as_py():
-                    yield image_id, image["bytes"].as_py()
-        first += table.rows
+    for image_id, data, _ in _rows(release, _tables(release, dataset), image_ids):
+        if data and image_id in image_ids:
+            yield image_id, data
 
 
 def _tables(release: Release, dataset: str) -> list[Table]:
@@ -87,14 +75,14 @@ def _tables(release: Release, dataset: str) -> list[Table]:
     return [t for t in release.manifest.tables if (t.kind, t.dataset) == ("pictures", dataset)]
 
 
-def _write(entries: Sequence[tuple[Table, Path]], folder: Path) -> None:
+def _write(pictures: Iterable[bytes], folder: Path) -> None:
     """Write all pictures into a scratch folder, and rename it when it is complete."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder("pictures", folder.parent) as scratch:
             whole = scratch / "pictures"
             whole.mkdir()
-            for image_id, data in enumerate(_pictures(entries)):
+            for image_id, data in enumerate(pictures):
                 suffix = next((end for magic, end in _MAGIC if data.startswith(magic)), "")
                 (whole / f"{image_id:08d}{suffix}").write_bytes(data)
             if not folder.is_dir() or folder.is_symlink():
@@ -109,38 +97,47 @@ def _write(entries: Sequence[tuple[Table, Path]], folder: Path) -> None:
         ) from None
 
 
-def _pictures(entries: Sequence[tuple[Table, Path]]) -> Iterator[bytes]:
+def _pictures(release: Release, tables: Sequence[Table]) -> Iterator[bytes]:
     """Yield the bytes of each picture, in the order of image ids."""
-    first = 0
-    for entry, path in entries:
-        for image_id, image in _rows(entry, path, first):
-            data = image["bytes"].as_py() if image.is_valid else None
-            if not data:
-                raise SourceError(
-                    f"the release has no picture of image {image_id} of {entry.dataset}: its "
-                    "licence does not let it be passed on",
-                    where=str(path),
-                    fix=f"give all pictures as files: fslbench-build source {entry.dataset} RAW "
-                    "--pictures DIR, then --images DIR",
-                )
-            yield data
-        first += entry.rows
-
-
-def _rows(entry: Table, path: Path, first: int) -> Iterator[tuple[int, pa.StructScalar]]:
-    """Yield the rows of a table as (image id, image), with ids from `first` on."""
-    _, groups = read_groups(path, entry, lambda t: schemas.check(t, schemas.PICTURES, "pictures"))
-    for group in groups:
-        ids = group.column("image_id").to_pylist()
-        if ids != list(range(first, first + len(ids))):
-            raise CorruptReleaseError(
-                f"{entry.path} has not image {first} where it should be",
+    for image_id, data, path in _rows(release, tables):
+        if not data:
+            dataset = tables[0].dataset
+            raise SourceError(
+                f"the release has no picture of image {image_id} of {dataset}: its licence does "
+                "not let it be passed on",
                 where=str(path),
-                expected=f"{entry.rows} pictures, in the order of image ids",
-                fix="get the release again; if it stays so, tell its maintainers",
+                fix=f"give all pictures as files: fslbench-build source {dataset} RAW "
+                "--pictures DIR, then --images DIR",
             )
-        yield from zip(ids, group.column("image"), strict=True)
-        first += len(ids)
+        yield data
+
+
+def _rows(
+    release: Release, tables: Sequence[Table], of: Collection[int] | None = None
+) -> Iterator[tuple[int, bytes | None, Path]]:
+    """Yield the image id, content and file of every picture of the tables, or of those with `of`.
+
+    Other tables are not read, and of a release on the Hub not fetched.
+    """
+    end = 0
+    for table in tables:
+        first, end = end, end + table.rows
+        if of is not None and not any(first <= image_id < end for image_id in of):
+            continue
+        path = release.files.path(table)
+        for group in read_groups(path, table, _check_pictures)[1]:
+            ids = group.column("image_id").to_pylist()
+            if ids != list(range(first, first + len(ids))):
+                what = f"has not image {first} where it should be"
+                expected = f"{table.rows} pictures, in the order of image ids"
+                raise damaged(path, table, what, expected)
+            for image_id, image in zip(ids, group.column("image"), strict=True):
+                yield image_id, image["bytes"].as_py() if image.is_valid else None, path
+            first += len(ids)
+
+
+def _check_pictures(table: pa.Table) -> pa.Table:
+    return schemas.check(table, schemas.PICTURES, "pictures")
 
 
 MARK = "pictures.json"

@@ -9,31 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from benchmark_spec import schemas
 from benchmark_spec.catalogue import TestSplit, plain, test_split
 from benchmark_spec.errors import ReleaseError, UnknownNameError, many
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Kind, Manifest, Table
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.hub import HubAddress, is_address
 from fslbench_data.release.features import Features, read_features
-from fslbench_data.release.folder import (
-    Folder,
-    PackageFolder,
-    ReleaseFiles,
-    check_file,
-    read_manifest,
-)
+from fslbench_data.release.folder import ReleaseFiles, check_file, read_manifest
 from fslbench_data.release.tables import (
-    check_attributes,
-    check_classes,
-    check_images,
-    check_results,
+    check_columns,
     check_rows,
-    check_tasks,
+    check_values,
+    corrupt,
+    declared_columns,
     read_head,
     read_table,
     redrawn,
@@ -66,7 +59,10 @@ def read_results(
     table = None if only is None else _no_rows(entry, path, only)
     if table is None:
         table = read_table(path, entry, lambda t: canonical(t, entry.path), names=True)
-    results = check_results(Submission(*content_of(table, str(path))), entry)
+    results = Submission(*content_of(table, str(path)))
+    named = pc.unique(results.table.column("method")).to_pylist()
+    if {*named, *results.methods} != {entry.name}:
+        raise corrupt(entry, "holds results of other methods", f"those of {entry.name}")
     bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
     about = dict(results.methods)
     if "head" in entry.provenance:
@@ -180,21 +176,15 @@ class Release(Struct, frozen=True, eq=False, dict=True):
 
     def _tasks(self, entry: Table) -> pa.Table:
         """Read a task set, or draw it again where no table is stored."""
-        name = TaskSetName.parse(entry.name)
-
-        def check(table: pa.Table) -> object:
-            return schemas.check(table, schemas.task_set(name), f"{entry.dataset}/{name}")
+        if not entry.drawn:
+            return self._read(entry)
 
         def design() -> tuple[list[int], NDArray[np.int64] | None, list[str] | None]:
             sizes: list[int] = self.classes(entry.dataset).column("n_images").to_pylist()
             paths = self.paths(entry.dataset) if entry.provenance.get("test") else None
             return sizes, self.groups(entry.dataset), paths
 
-        if entry.drawn:
-            table = redrawn(entry, design)
-        else:
-            table = read_table(self.files.path(entry), entry, check)
-        return check_tasks(table, entry, self._about(entry.dataset), name.protocol)
+        return check_values(redrawn(entry, design), entry, self._about(entry.dataset))
 
     @cached_property
     def _classes(self) -> dict[str, pa.Table]:
@@ -205,11 +195,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         """Return a data set's :data:`benchmark_spec.schemas.CLASSES`, perhaps superclasses."""
         if dataset in self._classes:
             return self._classes[dataset]
-        entry, where = self._find("classes", dataset, ""), f"classes of {dataset}"
-        path = self.files.path(entry)
-        table = read_table(path, entry, lambda table: schemas.check_classes(table, where))
-        checked = check_classes(table, entry, self._about(dataset))
-        return self._classes.setdefault(dataset, checked)
+        return self._classes.setdefault(dataset, self._read(self._find("classes", dataset, "")))
 
     def superclasses(self, dataset: str) -> tuple[str, ...] | None:
         """Return the superclass of each class of a data set, in their order; None without any."""
@@ -218,9 +204,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
 
     def images(self, dataset: str) -> pa.Table:
         """Return a data set's :data:`benchmark_spec.schemas.IMAGES`, where they are known."""
-        entry = self._find("images", dataset, "")
-        table = self._read(entry, schemas.IMAGES, f"images of {dataset}")
-        return check_images(table, entry, self._about(dataset))
+        return self._read(self._find("images", dataset, ""))
 
     def groups(self, dataset: str) -> NDArray[np.int64] | None:
         """Return the group of each image of a data set, -1 without one; None if none are known."""
@@ -242,9 +226,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
 
     def attributes(self, dataset: str, name: str) -> pa.Table:
         """Return :data:`benchmark_spec.schemas.ATTRIBUTES` of images, row i of image id i."""
-        entry = self._find("attributes", dataset, name)
-        table = self._read(entry, schemas.ATTRIBUTES, f"attributes {name} of {dataset}")
-        return check_attributes(table, entry)
+        return self._read(self._find("attributes", dataset, name))
 
     def references(self, only: Collection[TaskSetInfo] | None = None) -> tuple[Submission, ...]:
         """Return the reference methods' results, a submission each, which may be left without rows.
@@ -262,16 +244,29 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         return read_results(tables[name], self.files.path(tables[name]), only)
 
     def load_dataset(self, config: str, split: str) -> HubDataset:
-        """Load a table with ``datasets.load_dataset``, such as ``tasks-open-5w5s5q``, ``cub``.
+        """Load a table as ``datasets.load_dataset`` does, such as ``tasks-open-5w5s5q``, ``cub``.
 
-        It comes from the same commit, and its digest is compared; `fslbench info --format json`
-        lists configurations and splits.
+        Its files are those of the manifest; `fslbench info --format json` lists configurations and
+        splits.  Raises an UnknownNameError if the release has no such split.
         """
-        from fslbench_data.release.as_dataset import as_dataset
+        from datasets import Dataset as Loaded
+        from datasets import Features as Columns
+        from datasets import NamedSplit
+        from datasets.table import InMemoryTable
 
-        repo_id, _, commit = self.hub.partition("@")
-        where = repo_id or self.files.where
-        return as_dataset(self.manifest, where, commit or None, config, split, self._tasks)
+        configs = self.manifest.configs(drawn=True)
+        if config not in configs:
+            raise UnknownNameError("configuration", config, configs, where=f"release {self}")
+        if split not in configs[config]:
+            where = f"{config} of release {self}"
+            raise UnknownNameError("split", split, configs[config], where=where)
+        tables = [table for table in self.manifest.tables if table.path in configs[config][split]]
+        if tables[0].drawn:
+            return Loaded(InMemoryTable(self._tasks(tables[0])), split=NamedSplit(split))
+        columns = declared_columns(self.manifest).get(config)
+        features = None if columns is None else Columns.from_arrow_schema(columns)
+        paths = [str(self.files.path(table)) for table in tables]
+        return Loaded.from_parquet(paths, split=NamedSplit(split), features=features)
 
     def _tables(self, kind: Kind) -> list[Table]:
         return [table for table in self.manifest.tables if table.kind == kind]
@@ -302,9 +297,11 @@ class Release(Struct, frozen=True, eq=False, dict=True):
                 return about
         raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self}")
 
-    def _read(self, entry: Table, schema: pa.Schema, where: str) -> pa.Table:
+    def _read(self, entry: Table) -> pa.Table:
+        """Read a table of classes, images, attributes or tasks, and check its values."""
         path = self.files.path(entry)
-        return read_table(path, entry, lambda table: schemas.check(table, schema, where))
+        table = read_table(path, entry, lambda rows: check_columns(rows, entry))
+        return check_values(table, entry, self._about(entry.dataset))
 
 
 def load_release(where: str | Path | None = None) -> Release:
@@ -338,13 +335,13 @@ def load_release(where: str | Path | None = None) -> Release:
     for table in manifest.tables:
         if not table.drawn:
             check_file(folder, table)
-    return Release(manifest, Folder(folder))
+    return Release(manifest, ReleaseFiles(str(folder)))
 
 
 @cache
 def _embedded() -> Release:
     folder, manifest = read_manifest()
-    return Release(manifest, PackageFolder(folder))
+    return Release(manifest, ReleaseFiles(str(folder), of_package=True))
 
 
 def split_of(dataset: str) -> TestSplit | None:

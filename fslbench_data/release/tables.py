@@ -36,12 +36,11 @@ from benchmark_spec.errors import (
     quoted,
 )
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Manifest, Table
-from benchmark_spec.protocol import Protocol, TaskSetName
+from benchmark_spec.protocol import MAX_QUERIES, TaskSetName
 from fslbench_data.files import is_kept, whole_file
 from fslbench_data.sandbox.client import read_untrusted_table
 from fslbench_data.sandbox.reader import read_parquet_table
 from fslbench_data.submission.columns import printable
-from fslbench_data.submission.model import Submission
 from fslbench_data.tasks.draw import Groups
 from fslbench_data.tasks.redraw import draw_again
 
@@ -126,9 +125,9 @@ def _read(path: Path, entry: Table, options: dict[str, Any], own: bool = False) 
         seconds = 60.0 + path.stat().st_size / _MIB
         return read_untrusted_table(path, entry.path, options, most, seconds)
     except (TooLargeError, UnreadableError) as error:
-        raise _corrupt(path, entry, error.what.removeprefix(f"{entry.path} ")) from None
+        raise damaged(path, entry, error.what.removeprefix(f"{entry.path} ")) from None
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise _corrupt(path, entry, f"cannot be read: {printable(error)}") from None
+        raise damaged(path, entry, f"cannot be read: {printable(error)}") from None
 
 
 def allowed_memory(size: int) -> int:
@@ -138,15 +137,16 @@ def allowed_memory(size: int) -> int:
 
 def _check_number(path: Path, entry: Table, rows: int) -> None:
     if rows != entry.rows:
-        raise _corrupt(path, entry, f"has {rows} rows, not {entry.rows}")
+        raise damaged(path, entry, f"has {rows} rows, not {entry.rows}")
 
 
 def _too_much(path: Path, entry: Table) -> CorruptReleaseError:
     most = allowed_memory(path.stat().st_size) // _MIB
-    return _corrupt(path, entry, f"takes more than {most} MiB of memory to read")
+    return damaged(path, entry, f"takes more than {most} MiB of memory to read")
 
 
-def _corrupt(path: Path, entry: Table, what: str, expected: str = "") -> CorruptReleaseError:
+def damaged(path: Path, entry: Table, what: str, expected: str = "") -> CorruptReleaseError:
+    """Return the error about a file that is not the table which the manifest lists."""
     return CorruptReleaseError(
         f"{entry.path} {what}",
         where=str(path),
@@ -188,10 +188,68 @@ def check_rows(manifest: Manifest, where: str) -> None:
             )
 
 
-def check_classes(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
-    """Return the classes if they count from 0 and their images follow each other."""
-    _complete(table, entry, table.column_names)
-    _counts_from_0(table, entry, "class_id")
+def check_columns(table: pa.Table, entry: Table) -> pa.Table:
+    """Return a table of classes, images, attributes or tasks if it has the columns of one."""
+    if entry.kind == "tasks":
+        name = TaskSetName.parse(entry.name)
+        return schemas.check(table, schemas.task_set(name), f"{entry.dataset}/{name}")
+    where = " ".join(filter(None, (entry.kind, entry.name, "of", entry.dataset)))
+    if entry.kind == "classes":
+        return schemas.check_classes(table, where)
+    schema = schemas.IMAGES if entry.kind == "images" else schemas.ATTRIBUTES
+    return schemas.check(table, schema, where)
+
+
+def declared_columns(manifest: Manifest) -> dict[str, pa.Schema]:
+    """Return the columns of configurations with files that differ in them.
+
+    ``datasets`` wants one list of features for all files, and takes what a file lacks for null.
+    """
+    columns: dict[str, pa.Schema] = {}
+    if any(dataset.n_superclasses for dataset in manifest.datasets):
+        columns["classes"] = pa.schema([*schemas.CLASSES, *schemas.CLASSES_OPTIONAL])
+    if any(table.kind == "results" for table in manifest.tables):
+        wide = dict.fromkeys(("predictions", "second"), schemas.WIDE_PREDICTIONS)
+        task_sets = {table.name for table in manifest.tables if table.kind == "tasks"}
+        if any(TaskSetName.parse(name).protocol.n_query > MAX_QUERIES for name in task_sets):
+            wide |= {"n_correct": schemas.WIDE_COUNTS, "n_query": schemas.WIDE_COUNTS}
+        fields = (*schemas.SUBMISSION, *schemas.SUBMISSION_OPTIONAL)
+        columns["results"] = pa.schema(f.with_type(wide.get(f.name, f.type)) for f in fields)
+    return columns
+
+
+_PRESENT = {"images": ("class_id", "class_name"), "attributes": ("attributes",)}
+"""Columns without nulls, besides ids; of other tables all are."""
+
+
+def check_values(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
+    """Return a table of classes, images, attributes or tasks of a data set if its values may be.
+
+    Ids count from 0.  Images follow each other class by class, and their paths stay in a folder; of
+    tasks all ids are in range.  Raises a CorruptReleaseError.
+    """
+    number, *columns = table.column_names
+    _complete(table, entry, [number, *_PRESENT.get(entry.kind, columns)])
+    if not np.array_equal(_integers(table, number), np.arange(len(table))):
+        raise corrupt(entry, f"has other values of {number} or another order", "0, 1, 2, …")
+    if entry.kind == "classes":
+        _check_classes(table, entry, about)
+    elif entry.kind == "images":
+        classes = _in_range(table, entry, "class_id", about.n_classes)
+        if (np.diff(classes) < 0).any():
+            raise corrupt(entry, "is not in the order of classes", "class_id that never falls")
+        if pc.any(pc.match_substring_regex(table.column("path"), OUT_OF_THE_FOLDER)).as_py():
+            what = "has paths that lead out of the folder of images"
+            raise corrupt(entry, what, "paths in it")
+    elif entry.kind == "tasks":
+        _in_range(table, entry, "class_ids", about.n_classes)
+        _in_range(table, entry, "support", about.n_images)
+        _in_range(table, entry, "query", about.n_images)
+        _in_range(table, entry, "query_label", TaskSetName.parse(entry.name).protocol.way)
+    return table
+
+
+def _check_classes(table: pa.Table, entry: Table, about: Dataset) -> None:
     sizes = _integers(table, "n_images").astype(np.int64)
     if (sizes < 1).any() or sizes.sum() != about.n_images:
         raise corrupt(entry, "has other numbers of images", f"{about.n_images} in all, each >= 1")
@@ -204,7 +262,6 @@ def check_classes(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
             f"has {superclasses} superclasses",
             f"{about.n_superclasses}, the number that {MANIFEST_FILE} says",
         )
-    return table
 
 
 def number_of_superclasses(table: pa.Table) -> int:
@@ -212,52 +269,6 @@ def number_of_superclasses(table: pa.Table) -> int:
     if "superclass" not in table.column_names:
         return 0
     return len(pc.unique(table.column("superclass")))
-
-
-def check_images(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
-    """Return the images if they count from 0, class by class, with paths that stay in a folder."""
-    _complete(table, entry, ["image_id", "class_id", "class_name"])
-    _counts_from_0(table, entry, "image_id")
-    classes = _integers(table, "class_id")
-    _in_range(classes, entry, "class_id", about.n_classes)
-    if (np.diff(classes) < 0).any():
-        raise corrupt(entry, "is not in the order of classes", "class_id that never falls")
-    astray = pc.match_substring_regex(table.column("path"), OUT_OF_THE_FOLDER)
-    if pc.any(astray).as_py():
-        raise corrupt(entry, "has paths that lead out of the folder of images", "paths in it")
-    return table
-
-
-def check_attributes(table: pa.Table, entry: Table) -> pa.Table:
-    """Return the attributes if there is a list for each image, in order."""
-    _complete(table, entry, ["image_id", "attributes"])
-    _counts_from_0(table, entry, "image_id")
-    return table
-
-
-def check_tasks(table: pa.Table, entry: Table, about: Dataset, protocol: Protocol) -> pa.Table:
-    """Return tasks if their ids are all in range and none is missing."""
-    _complete(table, entry, table.column_names)
-    _counts_from_0(table, entry, "task_id")
-    for name, most in (
-        ("class_ids", about.n_classes),
-        ("support", about.n_images),
-        ("query", about.n_images),
-        ("query_label", protocol.way),
-    ):
-        _in_range(_integers(table, name), entry, name, most)
-    return table
-
-
-def check_results(submission: Submission, entry: Table) -> Submission:
-    """Return a reference method's results if they are of that method alone.
-
-    Their tasks and counts are checked as those of any submission, where they are compared.
-    """
-    named = pc.unique(submission.table.column("method")).to_pylist()
-    if {*named, *submission.methods} != {entry.name}:
-        raise corrupt(entry, "holds results of other methods", f"those of {entry.name}")
-    return submission
 
 
 def _complete(table: pa.Table, entry: Table, columns: list[str]) -> None:
@@ -270,15 +281,13 @@ def _complete(table: pa.Table, entry: Table, columns: list[str]) -> None:
                 raise corrupt(entry, f"has nulls in column {name!r}", "a value in every row")
 
 
-def _counts_from_0(table: pa.Table, entry: Table, name: str) -> None:
-    if not np.array_equal(_integers(table, name), np.arange(len(table))):
-        raise corrupt(entry, f"has other values of {name} or another order", "0, 1, 2, …")
-
-
-def _in_range(values: NDArray[np.integer], entry: Table, name: str, most: int) -> None:
+def _in_range(table: pa.Table, entry: Table, name: str, most: int) -> NDArray[np.integer]:
+    """Return the ids of a column, all below `most`."""
+    values = _integers(table, name)
     if values.size and (values.min() < 0 or values.max() >= most):
         worst = values.min() if values.min() < 0 else values.max()
         raise corrupt(entry, f"has {worst} among its {name}", f"0 to {most - 1}")
+    return values
 
 
 def _integers(table: pa.Table, name: str) -> NDArray[np.integer]:

@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from benchmark_spec import schemas
 from benchmark_spec.errors import FSLBenchError, listing
 from benchmark_spec.manifest import (
     Dataset,
@@ -19,16 +18,16 @@ from benchmark_spec.manifest import (
     config_and_split,
     named_config_and_split,
 )
-from benchmark_spec.protocol import MAX_QUERIES, TaskSetName, suite_of
+from benchmark_spec.protocol import TaskSetName, suite_of
 from fslbench_data.release.chosen_queries import choice_of
 from fslbench_data.release.release import Release
+from fslbench_data.release.tables import declared_columns
 from fslbench_data.render.interval_text import plus_minus
 from fslbench_data.render.paper import table as paper_table
 from fslbench_data.render.templating import markdown, template
 from fslbench_data.scoring.paper import PaperColumn
 from fslbench_data.scoring.task_set_report import ORDER
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.tasks.redraw import EVIDENCE
 
 NOWHERE = "ORG/NAME"
 """The placeholder for the repository of a release that is not published yet."""
@@ -71,7 +70,10 @@ def dataset_card(
         licence=LICENCES.get(*licences) if len(licences) == 1 else None,
         size=size_category(sum(table.rows for table in manifest.tables)),
         configs=manifest.configs(),
-        declared=_declared(manifest, kinds),
+        declared={
+            config: list(map(_feature, columns))
+            for config, columns in declared_columns(manifest).items()
+        },
         kinds={kind: kinds[kind] for kind in ("tasks", "results")},
         most_open=MOST_OPEN,
         task_sets=_task_sets(kinds["tasks"]),
@@ -102,33 +104,11 @@ def size_category(rows: int) -> str:
     return "n>1T"
 
 
-def _declared(
-    manifest: Manifest, kinds: Mapping[str, Sequence[Table]]
-) -> dict[str, list[dict[str, str]]]:
-    """Declare the columns of configurations with files that differ in them.
-
-    ``datasets`` wants one list of features for all files, and takes what a file lacks for null.
-    """
-    columns: dict[str, list[pa.Field]] = {}
-    if any(dataset.n_superclasses for dataset in manifest.datasets):
-        columns["classes"] = [*schemas.CLASSES, *schemas.CLASSES_OPTIONAL]
-    if kinds["results"]:
-        wide = dict.fromkeys(("predictions", "second"), schemas.WIDE_PREDICTIONS)
-        if any(TaskSetName.parse(t.name).protocol.n_query > MAX_QUERIES for t in kinds["tasks"]):
-            wide |= {"n_correct": schemas.WIDE_COUNTS, "n_query": schemas.WIDE_COUNTS}
-        columns["results"] = [
-            field.with_type(wide.get(field.name, field.type))
-            for field in (*schemas.SUBMISSION, *schemas.SUBMISSION_OPTIONAL)
-        ]
-    return {
-        config: [
-            {"name": f.name, "list": str(f.type.value_type)}
-            if pa.types.is_list(f.type)
-            else {"name": f.name, "dtype": str(f.type)}
-            for f in fields
-        ]
-        for config, fields in columns.items()
-    }
+def _feature(field: pa.Field) -> dict[str, str]:
+    """Declare a column as the YAML of a card does."""
+    if pa.types.is_list(field.type):
+        return {"name": field.name, "list": str(field.type.value_type)}
+    return {"name": field.name, "dtype": str(field.type)}
 
 
 def _loading(manifest: Manifest) -> tuple[str, str] | None:
@@ -151,7 +131,6 @@ def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
     for table in tasks:
         name = TaskSetName.parse(table.name)
         alike[table.dataset, name.suite].append(f"`{name.protocol}` {table.rows:,}")
-    chosen = [t for t in tasks if EVIDENCE in t.provenance]
     described: defaultdict[str, list[str]] = defaultdict(list)  # alike whatever the attribute
     for suite in sorted({suite for _, suite in alike}):
         text = re.sub(r"; attributes [^;]+", "", suite_of(suite).description)
@@ -161,16 +140,14 @@ def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
             [markdown(dataset), f"`{suite}`", ", ".join(sets)]
             for (dataset, suite), sets in alike.items()
         ],
-        "chosen": [[markdown(t.dataset), f"`{t.name}`", _chosen(t)] for t in chosen],
+        "chosen": [
+            [markdown(table.dataset), f"`{table.name}`", markdown(choice.chosen)]
+            for table in tasks
+            if (choice := choice_of(table.dataset, table.name, table.provenance, table.path))
+        ],
         "suites": [(", ".join(names), text) for text, names in described.items()],
         "drawn": sorted({table.name for table in tasks if table.drawn}),
     }
-
-
-def _chosen(entry: Table) -> str:
-    """Return on what the number of queries was chosen, if it was."""
-    choice = choice_of(entry.dataset, entry.name, entry.provenance, entry.path)
-    return "" if choice is None else markdown(choice.chosen)
 
 
 def _results_of(release: Release) -> tuple[list[str], list[list[str]]] | None:

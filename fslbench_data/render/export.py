@@ -12,7 +12,7 @@ from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, Table
 from fslbench_data.files import scratch_folder, sha256_of, write_whole
 from fslbench_data.files.parquet import write_table
-from fslbench_data.release.folder import Folder, check_file
+from fslbench_data.release.folder import ReleaseFiles, check_file
 from fslbench_data.release.release import Release
 from fslbench_data.render.card import NOWHERE, dataset_card
 
@@ -67,7 +67,7 @@ def export(release: Release, folder: str | Path, progress: Progress = lambda _: 
                     check_file(whole, entry)
             progress(CARD_FILE)
             repository = release.hub.partition("@")[0] or NOWHERE
-            written = Release(manifest, Folder(whole.resolve()))
+            written = Release(manifest, ReleaseFiles(str(whole.resolve())))
             write_whole(whole / CARD_FILE, dataset_card(manifest, written, repository))
             write_whole(whole / MANIFEST_FILE, manifest.to_json())
             if target.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from operator import itemgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,18 +21,12 @@ def release_content(release: Release, datasets: Collection[str]) -> dict[str, ob
     """Return what a release has of some data sets, and says of itself, as JSON has it."""
     manifest = release.manifest
     said = ("name", "version", "digest", "spec_version", "description")
-    about = ("name", "title", "n_classes", "n_superclasses", "n_images", "licence")
-    held = _held(release, datasets)
     return {
         "where": release.files.where,
         "folder": None if release.hub else release.files.where,
         "hub": release.hub,
         **{name: getattr(manifest, name) for name in said},
-        "datasets": [
-            {**{name: getattr(d, name) for name in about}, **held[d.name]}
-            for d in manifest.datasets
-            if d.name in datasets
-        ],
+        "datasets": _held(release, datasets),
         "configs": [
             {"name": config, "splits": list(splits)}
             for config, splits in manifest.configs().items()
@@ -52,23 +47,25 @@ def release_content(release: Release, datasets: Collection[str]) -> dict[str, ob
     }
 
 
-def _held(release: Release, datasets: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return what a release has of each data set besides tasks."""
+def _held(release: Release, datasets: Collection[str]) -> list[dict[str, Any]]:
+    """Return what a release has of each data set besides tasks, as JSON has it."""
     answered = [
         (method, dataset)
         for name in release.methods
         for method, dataset, _ in release.reference(name, only=()).bindings
     ]
-    there = release.datasets_with
-    return {
-        dataset: {
-            "images": dataset in there("images"),
-            "features": [b for b in release.backbones if dataset in there("features", b)],
-            "attributes": [a for a in release.attribute_sets if dataset in there("attributes", a)],
-            "methods": [*dict.fromkeys(m for m, d in answered if d == dataset)],
+    there, about = release.datasets_with, ("name", "title", "n_classes", "n_superclasses")
+    return [
+        {
+            **{key: getattr(of, key) for key in (*about, "n_images", "licence")},
+            "images": of.name in there("images"),
+            "features": [b for b in release.backbones if of.name in there("features", b)],
+            "attributes": [a for a in release.attribute_sets if of.name in there("attributes", a)],
+            "methods": [*dict.fromkeys(m for m, d in answered if d == of.name)],
         }
-        for dataset in datasets
-    }
+        for of in release.manifest.datasets
+        if of.name in datasets
+    ]
 
 
 def task_sets_table(release: Release, datasets: Collection[str]) -> Table:
@@ -97,31 +94,30 @@ def print_release(
     def say(text: str, style: str = "") -> None:
         screen.print(Text(text, style=style))
 
-    manifest, held = release.manifest, _held(release, datasets)
-    about = {d.name: d for d in manifest.datasets}
-    number = Counter(s.dataset for s in release.task_sets)
+    manifest, number = release.manifest, Counter(s.dataset for s in release.task_sets)
+    held = sorted(_held(release, datasets), key=lambda of: datasets.index(of["name"]))
 
-    def holds(name: str) -> str:
-        there = [kind for kind in ("images", "features", "attributes") if held[name][kind]]
+    def holds(of: dict[str, Any]) -> str:
+        there = [kind for kind in ("images", "features", "attributes") if of[kind]]
         return ", ".join(there) or "counts only"
 
     columns = (
-        Column("data set", str),
-        right("classes", lambda name: about[name].n_classes),
-        right("images", lambda name: f"{about[name].n_images:,}"),
-        right("task sets", lambda name: number[name]),
-        right("reference methods", lambda name: len(held[name]["methods"])),
+        Column("data set", itemgetter("name")),
+        right("classes", itemgetter("n_classes")),
+        right("images", lambda of: f"{of['n_images']:,}"),
+        right("task sets", lambda of: number[of["name"]]),
+        right("reference methods", lambda of: len(of["methods"])),
         Column("holds", holds),
     )
     say(f"release {release}#{manifest.digest[:12]}", "bold")
     commit = f", commit {release.hub.partition('@')[2]}" if release.hub else ""
     say(f"{manifest.description}\n\nfrom {release.files.where}{commit}\n")
-    print_table(Table("", columns, datasets), screen, whole=True, heading=8)
+    print_table(Table("", columns, held), screen, whole=True, heading=8)
     if not sets:
         say("\ntask sets and fingerprints of a data set: --dataset NAME; of all: --format json")
         return
-    for name in datasets:
-        say(f"\n{name}: {_held_text(held[name], about[name].n_superclasses)}")
+    for of in held:
+        say(f"\n{of['name']}: {_held_text(of)}")
     say("")
     table = task_sets_table(release, datasets)
     shown = ("data set", "task set", "T", "reuses images", "fingerprint")
@@ -138,7 +134,7 @@ def print_release(
     )
 
 
-def _held_text(held: dict[str, Any], superclasses: int) -> str:
+def _held_text(held: dict[str, Any]) -> str:
     """Write what there is of a data set on a line."""
     heads: dict[str, list[str]] = {}  # those on the same features together: clip/NCC, LR
     for method in held["methods"]:
@@ -146,6 +142,6 @@ def _held_text(held: dict[str, Any], superclasses: int) -> str:
         heads.setdefault(backbone + slash, []).append(head)
     methods = "; ".join(f"{backbone}{', '.join(names)}" for backbone, names in heads.items())
     kinds = [kind for kind in ("features", "attributes") if held[kind]]
-    parts = [f"{superclasses} superclasses"] if superclasses else []
+    parts = [f"{held['n_superclasses']} superclasses"] if held["n_superclasses"] else []
     parts += [f"{kind}: {', '.join(held[kind])}" for kind in kinds]
     return "; ".join([*parts, f"reference methods: {methods or 'none'}"])

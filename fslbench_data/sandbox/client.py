@@ -52,26 +52,24 @@ _SET = {
     "OPENBLAS_NUM_THREADS": "1",
 }
 
-Service = Literal["read", "query"]
-
 
 class EndedError(Exception):
     """The process ended without a whole reply.
 
     The cause is ``late``: it took too long; ``memory``: it ran out of it; ``large``: its reply is
-    too large; or ``ended``: it ended by itself, with `code`.
+    too large; or ``ended``: it ended by itself, with `code`, and perhaps before it had `started`.
     """
 
-    def __init__(self, cause: Literal["late", "memory", "large", "ended"], code: int = 0) -> None:
+    def __init__(self, cause: str, code: int, *, started: bool) -> None:
         super().__init__(cause)
-        self.cause, self.code = cause, code
+        self.cause, self.code, self.started = cause, code, started
 
 
 class Process:
     """A process that does one service, until it is `stopped`; its first reply awaits its start."""
 
-    def __init__(self, service: Service) -> None:
-        self.stopped = self._late = self._greeted = False
+    def __init__(self, service: Literal["read", "query"]) -> None:
+        self.stopped = self._late = self._started = False
         path = [entry for entry in sys.path if entry]  # never the current folder
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own code
@@ -85,12 +83,6 @@ class Process:
             cast(BufferedWriter, self._process.stdin),
             cast(BufferedReader, self._process.stdout),
         )
-
-    def greet(self) -> None:
-        """Wait until it has started; raises EndedError if it cannot."""
-        if not self._greeted:
-            self._exchange(b"", {}, _START_SECONDS, 0)
-            self._greeted = True
 
     def ask(
         self,
@@ -106,9 +98,11 @@ class Process:
         FSLBenchError that the process met; or, if it gave no reply and has been ended, an
         EndedError.
         """
-        self.greet()
         sizes = {name: stream_size(table) for name, table in (tables or {}).items()}
         line = json.dumps({**request, "tables": sizes}).encode() + b"\n"
+        if not self._started:
+            self._exchange(b"", {}, _START_SECONDS, 0)
+            self._started = True
         return self._exchange(line, tables or {}, seconds, most_bytes)
 
     def _exchange(
@@ -117,52 +111,50 @@ class Process:
         timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self._expire)
         timer.daemon = True
         timer.start()
+        received: list[pa.Table] = []
         try:
-            return self._talk(line, tables, most_bytes)
-        except FSLBenchError:
-            raise
-        except EndedError as ended:
-            self.stop()
-            if self._late:
-                raise EndedError("late") from None
-            raise EndedError(ended.cause, self._process.returncode) from None
+            reply = self._talk(line, tables, most_bytes, received)
         except BaseException:  # interrupted between request and reply
             self.stop()
             raise
         finally:
             timer.cancel()
-
-    def _talk(self, line: bytes, tables: Mapping[str, pa.Table], most_bytes: int) -> list[pa.Table]:
-        requests, replies = self._pipes
-        received: list[pa.Table] = []
-        try:
-            requests.write(line)
-            for table in tables.values():
-                write_stream(requests, table)
-            requests.flush()
-            while True:
-                text = replies.readline(_LONGEST_LINE)
-                reply: dict[str, Any] = json.loads(text) if text.endswith(b"\n") else {}
-                if "bytes" not in reply:
-                    break
-                most_bytes -= reply["bytes"]
-                if most_bytes < 0:
-                    raise EndedError("large")
-                data = pa.allocate_buffer(reply["bytes"])
-                if replies.readinto(memoryview(data)) < reply["bytes"]:
-                    raise EndedError("ended")
-                received.append(pa.ipc.open_stream(data).read_all())
-        except (OSError, ValueError):  # it reads no more, or breaks off
-            raise EndedError("ended") from None
-        if not reply:
-            raise EndedError("ended")
-        if "memory" in reply:
-            raise EndedError("memory")
         if "error" in reply:
             error: FSLBenchError = (kind := getattr(errors, reply["error"])).__new__(kind)
             FSLBenchError.__init__(error, **reply["about"])
             raise error
-        return received
+        if reply.get("end") == "whole":
+            return received
+        self.stop()
+        cause = "late" if self._late else reply.get("end", "ended")
+        raise EndedError(cause, self._process.returncode, started=self._started)
+
+    def _talk(
+        self,
+        line: bytes,
+        tables: Mapping[str, pa.Table],
+        most_bytes: int,
+        received: list[pa.Table],
+    ) -> dict[str, Any]:
+        """Send a request, add the tables of the reply to `received`, and return its last line."""
+        requests, replies = self._pipes
+        with contextlib.suppress(OSError, ValueError):  # it reads no more, or breaks off
+            requests.write(line)
+            for table in tables.values():
+                write_stream(requests, table)
+            requests.flush()
+            while (text := replies.readline(_LONGEST_LINE)).endswith(b"\n"):
+                reply: dict[str, Any] = json.loads(text)
+                if "bytes" not in reply:
+                    return reply
+                most_bytes -= reply["bytes"]
+                if most_bytes < 0:
+                    return {"end": "large"}
+                data = pa.allocate_buffer(reply["bytes"])
+                if replies.readinto(memoryview(data)) < reply["bytes"]:
+                    break
+                received.append(pa.ipc.open_stream(data).read_all())
+        return {"end": "ended"}
 
     def _expire(self) -> None:
         self._late = True
@@ -265,7 +257,7 @@ def _read(
     with _lock:
         while True:
             first = _server is None
-            server = _server = _server or _started()
+            server = _server = _server or Process("read")
             try:
                 (table,) = server.ask(request, limits.seconds, most_bytes=most_bytes)
             except EndedError as ended:
@@ -278,20 +270,13 @@ def _read(
                     _server = None
 
 
-def _started() -> Process:
-    process = Process("read")
-    try:
-        process.greet()
-    except EndedError as ended:
-        raise UnreadableError(
-            "no process could be started to read submissions",
-            where=f"{sys.executable} ended with {ended.code}",
-        ) from None
-    return process
-
-
 def _error_of(ended: EndedError, where: str, limits: Limits) -> FSLBenchError:
     """Return the error for what a file has done to the process that read it."""
+    if not ended.started:
+        return UnreadableError(
+            "no process could be started to read submissions",
+            where=f"{sys.executable} ended with {ended.code}",
+        )
     if ended.cause == "ended":
         return UnreadableError(
             f"{where} ends the process that reads it ({ended.code})",

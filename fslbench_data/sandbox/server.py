@@ -37,7 +37,7 @@ def serve(service: str) -> None:
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed is no reply
     run = {"read": _reading, "query": _querying}[service]()
-    _reply(replies, {"end": True})
+    _reply(replies, {"end": "whole"})
     for line in requests:
         request = json.loads(line)
         tables = {
@@ -48,10 +48,10 @@ def serve(service: str) -> None:
             for table in run(request, tables):
                 _reply(replies, {"bytes": stream_size(table)})
                 write_stream(replies, table)
-            _reply(replies, {"end": True})
+            _reply(replies, {"end": "whole"})
         except MemoryError:
             _bound(sys.maxsize)
-            _reply(replies, {"memory": True})
+            _reply(replies, {"end": "memory"})
         except FSLBenchError as error:
             about = {key: getattr(error, key) for key in ("what", "where", "expected", "fix")}
             _reply(replies, {"error": type(error).__name__, "about": about})

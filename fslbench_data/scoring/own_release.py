@@ -17,7 +17,7 @@ from analysis_sql.leave_one_out.episodes import ABSENT
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
 from benchmark_spec.protocol import TaskSetName, suite_of
-from fslbench_data.release.folder import Folder
+from fslbench_data.release.folder import ReleaseFiles
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.model import Submission
@@ -183,7 +183,7 @@ def joined(logs: Sequence[OwnLog]) -> OwnLog:
 
     release = OwnRelease(
         Manifest(OWN_TASKS, "", "", datasets, entries),
-        Folder(Path(source)),
+        ReleaseFiles(str(Path(source))),
         source,
         *map(of_all, ("facts", "drawn", "tables")),
     )
@@ -271,7 +271,7 @@ def release_of(name: str, pool: Pool, facts: LogFacts, sets: Sequence[OwnTasks])
         for dataset in described
     )  # fmt: skip
     manifest = Manifest(OWN_TASKS, "", "", datasets, tuple(entries))
-    folder = Folder(Path(facts.source))
+    folder = ReleaseFiles(str(Path(facts.source)))
     return OwnRelease(manifest, folder, facts.source, {name: facts}, described, tables)
 
 

@@ -18,7 +18,6 @@ from benchmark_spec.errors import (
     quoted,
 )
 from benchmark_spec.schemas import SUBMISSION
-from fslbench_data.release.folder import PackageFolder
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.open_log import log_of
 from fslbench_data.scoring.own_release import OwnLog
@@ -290,7 +289,7 @@ def _reference_results(
     if not merged.table.num_rows:
         return Validated(merged, (), are_references=True)
     # those in the package are the bytes that its maker has checked
-    rules = () if isinstance(release.files, PackageFolder) else RULES
+    rules = () if release.files.of_package else RULES
     return replace(by_rules(merged, release, taken=(), rules=rules), are_references=True)
 
 

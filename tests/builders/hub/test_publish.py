@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from specs import spec_in
 from stopping import Stop, stopping_at_new
 
-from benchmark_spec.errors import CorruptReleaseError, HubError, LicenceError, OutputError
+from benchmark_spec.errors import CorruptReleaseError, HubError, OutputError, ReleaseError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Dataset, Manifest, Table, table_path
 from builders.cli import main
 from builders.hub.publish import check_licences
@@ -385,7 +385,7 @@ ALL = ("classes", "images", "features", "attributes")
 
 
 def test_each_table_is_named_with_its_licence():
-    with pytest.raises(LicenceError, match="2 tables may not be published") as error:
+    with pytest.raises(ReleaseError, match="2 tables may not be published") as error:
         check_licences(_manifest("pets", "tables", *ALL))
     assert error.value.where == (
         "features/a/pets-00000-of-00001.parquet (pets: for research only), "
@@ -406,7 +406,7 @@ def test_what_may_be_published(embedded):
         ("cub", "features", ("features",), False),  # the catalogue says less
     ):
         manifest = _manifest(dataset, redistribution, *kinds)
-        with nullcontext() if may_be else pytest.raises(LicenceError, match="may not be published"):
+        with nullcontext() if may_be else pytest.raises(ReleaseError, match="may not be published"):
             check_licences(manifest)
     check_licences(embedded.manifest)
 

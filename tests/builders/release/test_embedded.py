@@ -32,7 +32,7 @@ def test_every_table_has_its_golden_digest(golden, embedded):
         table.path: content_digest(
             embedded.task_table(embedded.task_set_info(table.dataset, table.name))
             if table.drawn
-            else pq.ParquetFile(embedded.files.folder / table.path).read()
+            else pq.ParquetFile(embedded_folder() / table.path).read()
         )
         for table in embedded.manifest.tables
     }

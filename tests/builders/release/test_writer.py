@@ -86,7 +86,7 @@ def test_configurations_of_every_kind_load_with_datasets(embedded, tmp_path):
 
 def test_ids_are_split_by_byte_and_halves_are_not(embedded):
     def encodings(path):
-        row_group = pq.ParquetFile(embedded.files.folder / path).metadata.row_group(0)
+        row_group = pq.ParquetFile(embedded_folder() / path).metadata.row_group(0)
         columns = [row_group.column(i) for i in range(row_group.num_columns)]
         assert {c.compression for c in columns} == {"ZSTD"}
         assert not any(c.has_dictionary_page for c in columns)

@@ -9,7 +9,7 @@ from few_shot_folders import all_classes, shrink, write_cifar, write_few_shot, w
 
 from benchmark_spec import schemas
 from benchmark_spec.catalogue import catalogue, few_shot_datasets
-from benchmark_spec.errors import CatalogueError, SourceError, UnknownNameError
+from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources import CATALOGUED, FEW_SHOT
 from builders.sources.source import class_sizes_from_lists, read_source
 
@@ -100,7 +100,7 @@ def test_numbers_of_images_that_are_wrong(name, number, tmp_path, monkeypatch):
         return
     whole = partial(read_source, allow_missing=number == 3)  # too many are always refused
     for check in (whole, lambda *a: class_sizes_from_lists(*a, name, {})):
-        with pytest.raises(CatalogueError, match=re.escape(said)):
+        with pytest.raises(SourceError, match=re.escape(said)):
             check(name, folder)
     if number == 1:
         found = read_source(name, folder, allow_missing=True)
@@ -113,11 +113,11 @@ def test_classes_of_other_parts(name, tmp_path, monkeypatch):
     parts = all_classes(name)
     if name == "fc100":  # whose file of names says which classes there are
         folder = write_cifar(tmp_path / name, {"novel": parts["base"]})
-        _refused(name, folder, "20 of 20 classes are missing", CatalogueError)
+        _refused(name, folder, "20 of 20 classes are missing")
         return
     folder = write_few_shot(name, tmp_path / name, {"novel": parts["val"]})
     n = len(parts["val"])
-    with pytest.raises(CatalogueError, match=rf"{n} of the {n} classes are of the part val") as no:
+    with pytest.raises(SourceError, match=rf"{n} of the {n} classes are of the part val") as no:
         read_source(name, folder, allow_missing=True)
     assert f"expected: the {len(parts['novel'])} classes of novel" in str(no.value)
     assert 'options = { part = "val" }' in str(no.value)
@@ -136,7 +136,7 @@ def test_lists_of_images(tmp_path, monkeypatch):
     assert found.images.column("path")[0].as_py() == "images/n0193011200000000.jpg"
     assert list(found.provenance["lists"]) == ["test.csv"]
     (folder / "val.csv").replace(folder / "test.csv")
-    _refused("miniimagenet", folder, "16 of the 16 classes are of the part val", CatalogueError)
+    _refused("miniimagenet", folder, "16 of the 16 classes are of the part val")
 
 
 def test_one_folder_for_all_classes(tmp_path, monkeypatch):

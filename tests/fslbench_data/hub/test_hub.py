@@ -16,7 +16,7 @@ from benchmark_spec.errors import (
     HubUnreachableError,
     OutputError,
 )
-from fslbench_data.hub import HubAddress, Memory, Pin, hub_errors, is_address, meant_address, plain
+from fslbench_data.hub import HubAddress, Memory, Pin, hub_errors, is_address, plain
 
 
 @pytest.mark.parametrize("revision", ["", "v1.0.0", "main", "refs/pr/3", "0a" * 20])
@@ -38,25 +38,6 @@ def test_nothing_else_is_one(text):
     assert not is_address(text)
     with pytest.raises(HubError, match="ORG/NAME"):
         HubAddress.parse(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("https://hub.example/datasets/org/small", "org/small"),
-        ("https://hub.example/datasets/org/small/tree/v1.0.0", "org/small@v1.0.0"),
-        ("https://hub.example/datasets/org/small/blob/main/README.md", "org/small@main"),
-        ("hf://datasets/org/small@v1.0.0/x.parquet", "org/small@v1.0.0"),
-        ("org/small:v1.0.0", "org/small@v1.0.0"),
-        ("org/small/1.0.0", "org/small@v1.0.0"),
-        ("org/small@", "org/small"),
-        (" org/small@v1.0.0 ", "org/small@v1.0.0"),
-        ("small@v1.0.0", ""),
-        ("../releases/mine", ""),
-    ],
-)
-def test_an_address_may_be_meant(text, meant):
-    assert meant_address(text) == meant
 
 
 TOKEN = "hf_" + "A1b2" * 8

@@ -793,7 +793,7 @@ def test_queries_are_the_test_part_or_all_others(release):
             tested = {i for i in range(21) if PATHS[i].startswith("test/")}
             assert {*task.query.tolist()} == (tested if name == OWN_PART else rest)
             assert name == OTHERS or not tested & {*task.support.ravel().tolist()}
-    assert not verify(release.files.folder).problems
+    assert not verify(release.files.where).problems
 
 
 def test_the_first_draws_are_a_set_and_groups_count_once():
