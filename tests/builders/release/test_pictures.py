@@ -4,15 +4,18 @@ import io
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import build as called
 from forged import forge, holding, parquet, rewrite
 from tiny_features import ABOUT, write_pictured_release
 
 from benchmark_spec.errors import FSLBenchError, OutputError, SourceError, SpecError
 from benchmark_spec.manifest import CARD_FILE
 from builders.release.build import build_release
+from builders.release.contact_sheet import contact_sheet
 from builders.release.pictures import passed_on
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.verify import verify
@@ -147,3 +150,35 @@ def test_links_are_not_kept_pictures(release, tmp_path, dangling):
     stored[3].symlink_to(elsewhere / stored[3].name)
     with pytest.raises(OutputError, match="every picture"):
         stored_pictures(release, "tiny")
+
+
+@pytest.mark.parametrize("task_set", ["closed-2w1s2q", "biased_pixels-2w1s2q"])
+def test_each_image_stands_where_its_part_in_the_task_says(release, task_set):
+    info = release.task_set_info("tiny", task_set)
+    paths = stored_pictures(release, "tiny")
+    sheet = np.asarray(contact_sheet(release, info, 2, paths, cell=40)).astype(int)
+    row = release.task_table(info).to_pylist()[2]
+    line = 15 if "attributes" in row else 0
+    for k in range(2):
+        asked = [i for i, label in zip(row["query"], row["query_label"], strict=True) if label == k]
+        images = [row["support"][k], *asked]
+        for place, image_id in enumerate(images):
+            x = 2 * 12 + 190 + place * 44 + (12 if place else 0)
+            y = 2 * 12 + 2 * 15 + k * (40 + line + 12)
+            picture = Image.open(paths[image_id]).convert("RGB")
+            picture.thumbnail((40, 40), Image.Resampling.LANCZOS)
+            top, left = (40 - picture.height) // 2, (40 - picture.width) // 2
+            inner = np.asarray(picture).astype(int)[2:-2, 2:-2]
+            drawn = sheet[y + top : y + top + picture.height, x + left : x + left + picture.width]
+            assert np.abs(drawn[2:-2, 2:-2] - inner).max() <= 1
+
+
+def test_the_command(release, folder, tmp_path):
+    out = tmp_path / "task.png"
+    common = ["picture", "--dataset", "tiny", "--task-set", "closed-2w1s2q", "--release"]
+    called(0, *common, folder, "--task", 4, "-o", out)
+    assert Image.open(out).mode == "RGB"
+    for beyond in ("5", "-1"):
+        said = called(2, *common, folder, "--task", beyond, "-o", f"{out}2.png")
+        assert f"has no task {beyond}" in said.output
+    assert "does not end in .png" in called(2, *common, folder, "-o", tmp_path / "task.jpg").output
