@@ -9,6 +9,7 @@ from typing import Any
 from benchmark_spec.extras import require
 from fslbench_data.files.pictures import Picture, decode
 from fslbench_data.release.release import Release
+from fslbench_data.render.fonts import REGULAR
 from fslbench_data.render.page.pictures import task_rows
 from fslbench_data.tasks import TaskSetInfo
 
@@ -33,7 +34,7 @@ def contact_sheet(
     height = 3 * MARGIN + 2 * TEXT + protocol.way * (cell + line + MARGIN)
     sheet = require("PIL.Image", "builders").new("RGB", (width, height), "white")
     pen = require("PIL.ImageDraw", "builders").Draw(sheet)
-    font = require("PIL.ImageFont", "builders").load_default(size=TEXT - 2)
+    font = require("PIL.ImageFont", "builders").truetype(REGULAR, TEXT - 2)
 
     def write(x: int, y: int, text: str, room: int, ink: tuple[int, int, int] = INK) -> None:
         pen.text((x, y), _cut(text, room, font), fill=ink, font=font)

@@ -12,6 +12,8 @@ from benchmark_spec.extras import require
 FAMILY = "FSLBench Sans, Helvetica, Arial, sans-serif"
 """What figures and pages are set in; the others are for letters that the first does not have."""
 
+REGULAR = str(Path(__file__).with_name("FSLBenchSans-Regular.ttf"))
+
 _WEIGHTS = {"Regular": "normal", "Bold": "bold"}
 
 
