@@ -1,8 +1,7 @@
 """DuckDB over registered tables, locked; and the package's own SQL, one question a file.
 
-The files in ``queries/`` are views of the connection. A rule in ``rules/`` is a SELECT of the first
-rows that break it, in the order of the file, and of how many they are. Another may precede it,
-which finds by groups of rows whether there are any; the second may use its result.
+The files in ``queries/`` are views of the connection, those in ``rules/`` SELECTs of the rows of a
+submission that break a rule, in the order of the file.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from analysis_sql.queries.limits import MEMORY, memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError, listing
@@ -220,36 +220,16 @@ def _first_line(error: Exception) -> str:
     return " ".join(str(error).split("\n\n")[0].split("LINE 1")[0].split())
 
 
-def offending_rows(connection: duckdb.DuckDBPyConnection, rule: str) -> list[dict[str, Any]]:
-    """Return the first rows that break a rule, and in `total` how many do; none if none does."""
-    *whether, which = _text("rules", rule).split(";\n")
-    parameters: dict[str, Any] = {}
-    for select in whether:
-        groups = records(connection, select)
-        if not groups:
-            return []
-        parameters = {name: value for name, value in groups[0].items() if f"${name}" in which}
-    return records(connection, which, parameters)
-
-
-def make_facts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Make a table of facts that rules read."""
-    connection.execute(f"CREATE TEMP TABLE {name} AS {_text('facts', name)}")
+def broken(connection: duckdb.DuckDBPyConnection, rule: str) -> dict[str, NDArray[Any]]:
+    """Return the columns of the rows that a rule finds, in the order of the file."""
+    columns: dict[str, NDArray[Any]] = connection.execute(_text("rules", rule)).fetchnumpy()
+    return columns
 
 
 def view_by_task(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the view `by_task` over `rows`; its `method` is the `answer` of `groups`."""
-    connection.execute(f"CREATE TEMP VIEW results AS {_text('facts', 'results')}")
+    connection.execute(f"CREATE TEMP VIEW results AS {_text('rules', 'results')}")
     connection.execute(f"CREATE TEMP VIEW by_task AS {_text('.', 'by_task')}")
-
-
-def records(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any] | None = None
-) -> list[dict[str, Any]]:
-    """Return the rows of a SELECT by their columns' names."""
-    result = connection.execute(sql, parameters)
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 @cache
