@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -31,9 +30,6 @@ _PLAIN = {
     *("float", "double", "decimal", "varchar"),
 }
 """Types of DuckDB that are the same in Arrow, in Python and in files."""
-_EXPLAIN = re.compile(
-    r"\s*EXPLAIN\b(?:\s*ANALYZE\b|\s*\(\s*(?:ANALYZE|FORMAT)\b[^()]*\))?", re.IGNORECASE
-)
 
 
 def query_names() -> list[str]:
@@ -114,7 +110,7 @@ def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.
 
 
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
-    """Run one SELECT, or EXPLAIN of one, in a transaction that can only read.
+    """Run one SELECT in a transaction that can only read.
 
     Gives at least one batch; columns of one name get ``_1``, ``_2``, ... Values of
     types that Arrow or Python has not come as DuckDB writes them. Raises a QueryError for anything
@@ -152,34 +148,23 @@ def _worded(error: Exception) -> QueryError:
 
 
 def _check_kind(sql: str) -> None:
-    """Raise QueryError unless it is one SELECT, or EXPLAIN of one.
-
-    The type of EXPLAIN does not include what it explains, and EXPLAIN ANALYZE runs it.
-    """
-    kinds, texts = _statements(sql)
-    if kinds == ["EXPLAIN"]:
-        kinds = [f"EXPLAIN {kind}" for kind in _statements(_EXPLAIN.sub("", texts[0], count=1))[0]]
+    """Raise QueryError unless it is one SELECT."""
+    try:
+        kinds = [statement.type.name for statement in duckdb.extract_statements(sql)]
+    except duckdb.Error as error:
+        raise QueryError(f"the query cannot be read: {_first_line(error)}") from None
     if kinds == ["MULTI"]:
         raise QueryError(
             "a PIVOT that finds its columns itself takes two statements",
             fix="name them: PIVOT ... ON method IN ('a', 'b') USING ...",
         )
-    if kinds not in (["SELECT"], ["EXPLAIN SELECT"]):
+    if kinds != ["SELECT"]:
         raise QueryError(
             f"the query has {len(kinds)} statements: {listing(kinds)}"
             if len(kinds) != 1
             else f"a query may not {kinds[0]}",
             expected="one SELECT; nothing can be written, loaded, attached or set",
         )
-
-
-def _statements(sql: str) -> tuple[list[str], list[str]]:
-    """Return kinds and texts of the statements."""
-    try:
-        statements = duckdb.extract_statements(sql)
-    except duckdb.Error as error:
-        raise QueryError(f"the query cannot be read: {_first_line(error)}") from None
-    return [one.type.name for one in statements], [one.query for one in statements]
 
 
 def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

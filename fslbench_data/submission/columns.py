@@ -131,13 +131,8 @@ def integer_column(
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        bounds = np.iinfo(kind.to_pandas_dtype())
-        too_large = pc.greater(column, pa.scalar(int(bounds.max), pa.int64()).cast(column.type))
-        outside = (
-            pc.or_(too_large, pc.less(column, pa.scalar(int(bounds.min), column.type)))
-            if pa.types.is_signed_integer(column.type)
-            else too_large
-        )
+        bounds, values = np.iinfo(kind.to_pandas_dtype()), column.to_numpy()
+        outside = pa.array((values < bounds.min) | (values > bounds.max))
         raise refuse(f"{name} is out of range", outside) from None
 
 

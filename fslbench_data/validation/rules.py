@@ -337,8 +337,9 @@ def _class_counts(table: Rows) -> None:
         return
     lists = Lists.of(table.submission.table.column("class_correct"))
     (ways, queries), n_correct = table.sizes, table.column("n_correct")
-    varies = np.array([key.info.name.varies for key in table.keys])[table.groups]
-    each = np.where(varies, queries, queries // ways)
+    infos = [key.info for key in table.keys]
+    each = np.array([-1 if i.name.varies else i.protocol.query for i in infos])[table.groups]
+    each = np.where(each < 0, queries, each)
     size = ways, "K, one count for each class of the task"
     most = each, "0..Q, the class's queries answered rightly"
     _lists(table, "class_correct", lists, ~lists.missing, size, most)
