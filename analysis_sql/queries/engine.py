@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -169,15 +169,11 @@ def _check_kind(sql: str) -> None:
 
 def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """Make text of types that are not plain, and give each column a name of its own."""
-    names = _distinct(result.columns)
-    plain = [_is_plain(kind) for kind in result.types]
-    if names == result.columns and all(plain):
-        return result
-    columns = []
-    for i, (name, same) in enumerate(zip(names, plain, strict=True), start=1):
-        quoted = name.replace('"', '""')
-        columns.append(f'{f"#{i}" if same else f"CAST(#{i} AS VARCHAR)"} AS "{quoted}"')
-    return result.project(", ".join(columns))
+    result = result.project("*")  # which gives the names
+    kinds = zip(result.columns, result.types, strict=True)
+    quoted = [name.replace('"', '""') for name, kind in kinds if not _is_plain(kind)]
+    texts = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in quoted)
+    return result.project(f"* REPLACE ({texts})") if texts else result
 
 
 def _is_plain(kind: Any, depth: int = 0) -> bool:
@@ -187,17 +183,6 @@ def _is_plain(kind: Any, depth: int = 0) -> bool:
         # a struct of nothing is not for Parquet
         return bool(inner) and all(_is_plain(child, depth + 1) for _, child in inner)
     return kind.id in _PLAIN
-
-
-def _distinct(names: Sequence[str]) -> list[str]:
-    distinct: dict[str, None] = {}
-    for name in names:
-        new, number = name, 0
-        while new in distinct:
-            number += 1
-            new = f"{name}_{number}"
-        distinct[new] = None
-    return list(distinct)
 
 
 def _first_line(error: Exception) -> str:

@@ -336,10 +336,8 @@ def _class_counts(table: Rows) -> None:
     if "class_correct" not in table.columns:
         return
     lists = Lists.of(table.submission.table.column("class_correct"))
-    (ways, queries), n_correct = table.sizes, table.column("n_correct")
-    infos = [key.info for key in table.keys]
-    each = np.array([-1 if i.name.varies else i.protocol.query for i in infos])[table.groups]
-    each = np.where(each < 0, queries, each)
+    ways, n_correct = table.sizes[0], table.column("n_correct")
+    each = np.array([key.info.protocol.query for key in table.keys])[table.groups]
     size = ways, "K, one count for each class of the task"
     most = each, "0..Q, the class's queries answered rightly"
     _lists(table, "class_correct", lists, ~lists.missing, size, most)
