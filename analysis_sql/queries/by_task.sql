@@ -1,7 +1,7 @@
 -- How many queries of each task does a method answer rightly?
 -- Of several runs of a method the sum, in whole numbers, and of how many queries; where there are
 -- no runs, nothing is summed. Validation takes its counts from this view too, of the submission's
--- rows with numbers for names (facts/results.sql), some million rows at once.
+-- rows with numbers for names (rules/results.sql), some million rows at once.
 --
 -- reads   results: dataset, task_set, method, is_reference, run, task_id, n_correct, n_query
 SELECT

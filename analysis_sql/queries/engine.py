@@ -1,22 +1,21 @@
 """DuckDB over registered tables, locked; and the package's own SQL, one question a file.
 
-The files in ``queries/`` are views of the connection. A rule in ``rules/`` is a SELECT of the first
-rows that break it, in the order of the file, and of how many they are. Another may precede it,
-which finds by groups of rows whether there are any; the second may use its result.
+The files in ``queries/`` are views of the connection, those in ``rules/`` SELECTs of the rows of a
+submission that break a rule, in the order of the file.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from analysis_sql.queries.limits import MEMORY, memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError, listing
@@ -31,9 +30,6 @@ _PLAIN = {
     *("float", "double", "decimal", "varchar"),
 }
 """Types of DuckDB that are the same in Arrow, in Python and in files."""
-_EXPLAIN = re.compile(
-    r"\s*EXPLAIN\b(?:\s*ANALYZE\b|\s*\(\s*(?:ANALYZE|FORMAT)\b[^()]*\))?", re.IGNORECASE
-)
 
 
 def query_names() -> list[str]:
@@ -114,7 +110,7 @@ def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.
 
 
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
-    """Run one SELECT, or EXPLAIN of one, in a transaction that can only read.
+    """Run one SELECT in a transaction that can only read.
 
     Gives at least one batch; columns of one name get ``_1``, ``_2``, ... Values of
     types that Arrow or Python has not come as DuckDB writes them. Raises a QueryError for anything
@@ -152,19 +148,17 @@ def _worded(error: Exception) -> QueryError:
 
 
 def _check_kind(sql: str) -> None:
-    """Raise QueryError unless it is one SELECT, or EXPLAIN of one.
-
-    The type of EXPLAIN does not include what it explains, and EXPLAIN ANALYZE runs it.
-    """
-    kinds, texts = _statements(sql)
-    if kinds == ["EXPLAIN"]:
-        kinds = [f"EXPLAIN {kind}" for kind in _statements(_EXPLAIN.sub("", texts[0], count=1))[0]]
+    """Raise QueryError unless it is one SELECT."""
+    try:
+        kinds = [statement.type.name for statement in duckdb.extract_statements(sql)]
+    except duckdb.Error as error:
+        raise QueryError(f"the query cannot be read: {_first_line(error)}") from None
     if kinds == ["MULTI"]:
         raise QueryError(
             "a PIVOT that finds its columns itself takes two statements",
             fix="name them: PIVOT ... ON method IN ('a', 'b') USING ...",
         )
-    if kinds not in (["SELECT"], ["EXPLAIN SELECT"]):
+    if kinds != ["SELECT"]:
         raise QueryError(
             f"the query has {len(kinds)} statements: {listing(kinds)}"
             if len(kinds) != 1
@@ -173,26 +167,13 @@ def _check_kind(sql: str) -> None:
         )
 
 
-def _statements(sql: str) -> tuple[list[str], list[str]]:
-    """Return kinds and texts of the statements."""
-    try:
-        statements = duckdb.extract_statements(sql)
-    except duckdb.Error as error:
-        raise QueryError(f"the query cannot be read: {_first_line(error)}") from None
-    return [one.type.name for one in statements], [one.query for one in statements]
-
-
 def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     """Make text of types that are not plain, and give each column a name of its own."""
-    names = _distinct(result.columns)
-    plain = [_is_plain(kind) for kind in result.types]
-    if names == result.columns and all(plain):
-        return result
-    columns = []
-    for i, (name, same) in enumerate(zip(names, plain, strict=True), start=1):
-        quoted = name.replace('"', '""')
-        columns.append(f'{f"#{i}" if same else f"CAST(#{i} AS VARCHAR)"} AS "{quoted}"')
-    return result.project(", ".join(columns))
+    result = result.project("*")  # which gives the names
+    kinds = zip(result.columns, result.types, strict=True)
+    quoted = [name.replace('"', '""') for name, kind in kinds if not _is_plain(kind)]
+    texts = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in quoted)
+    return result.project(f"* REPLACE ({texts})") if texts else result
 
 
 def _is_plain(kind: Any, depth: int = 0) -> bool:
@@ -204,52 +185,21 @@ def _is_plain(kind: Any, depth: int = 0) -> bool:
     return kind.id in _PLAIN
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    distinct: dict[str, None] = {}
-    for name in names:
-        new, number = name, 0
-        while new in distinct:
-            number += 1
-            new = f"{name}_{number}"
-        distinct[new] = None
-    return list(distinct)
-
-
 def _first_line(error: Exception) -> str:
     """Return the error and DuckDB's hint, without the excerpt of the query below them."""
     return " ".join(str(error).split("\n\n")[0].split("LINE 1")[0].split())
 
 
-def offending_rows(connection: duckdb.DuckDBPyConnection, rule: str) -> list[dict[str, Any]]:
-    """Return the first rows that break a rule, and in `total` how many do; none if none does."""
-    *whether, which = _text("rules", rule).split(";\n")
-    parameters: dict[str, Any] = {}
-    for select in whether:
-        groups = records(connection, select)
-        if not groups:
-            return []
-        parameters = {name: value for name, value in groups[0].items() if f"${name}" in which}
-    return records(connection, which, parameters)
-
-
-def make_facts(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Make a table of facts that rules read."""
-    connection.execute(f"CREATE TEMP TABLE {name} AS {_text('facts', name)}")
+def broken(connection: duckdb.DuckDBPyConnection, rule: str) -> dict[str, NDArray[Any]]:
+    """Return the columns of the rows that a rule finds, in the order of the file."""
+    columns: dict[str, NDArray[Any]] = connection.execute(_text("rules", rule)).fetchnumpy()
+    return columns
 
 
 def view_by_task(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the view `by_task` over `rows`; its `method` is the `answer` of `groups`."""
-    connection.execute(f"CREATE TEMP VIEW results AS {_text('facts', 'results')}")
+    connection.execute(f"CREATE TEMP VIEW results AS {_text('rules', 'results')}")
     connection.execute(f"CREATE TEMP VIEW by_task AS {_text('.', 'by_task')}")
-
-
-def records(
-    connection: duckdb.DuckDBPyConnection, sql: str, parameters: dict[str, Any] | None = None
-) -> list[dict[str, Any]]:
-    """Return the rows of a SELECT by their columns' names."""
-    result = connection.execute(sql, parameters)
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 @cache

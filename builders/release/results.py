@@ -24,7 +24,6 @@ from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.predictions import Predictions
 from fslbench_data.validation.rows import numbered
 
 FT = "FT"
@@ -136,9 +135,9 @@ def with_right_queries(results: Submission, release: Release) -> Submission:
     """
     if "predictions" not in results.columns or "correct" in results.columns:
         return results
-    table, (keys, groups) = results.table, numbered(results, release)
-    infos = [key.info for key in keys]
-    checked = Predictions(table, groups, infos, release)
+    table, numbers = results.table, numbered(results, release)
+    infos, checked = [key.info for key in numbers.keys], numbers.predictions
+    assert checked is not None  # noqa: S101
     predictions = table.column("predictions").combine_chunks()
     lengths = predictions.value_lengths().fill_null(0).to_numpy()
     order, right = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
@@ -154,7 +153,7 @@ def with_right_queries(results: Submission, release: Release) -> Submission:
     left = predictions.take(pa.array(np.arange(len(table)), mask=is_known))
     columns = dict(zip(table.column_names, table.columns, strict=True))
     columns |= {"predictions": left, "correct": lists.take(pa.array(place, mask=~is_known))}
-    many = np.array([info.name.suite == "pooled" for info in infos])[groups]
+    many = np.array([info.name.suite == "pooled" for info in infos])[numbers.groups]
     by_class = columns["class_correct"].combine_chunks()
     columns["class_correct"] = by_class.take(pa.array(np.arange(len(table)), mask=is_known & many))
     used = {name: own for name, own in columns.items() if own.null_count < len(table)}

@@ -51,7 +51,7 @@ def evaluate(
     from fslbench_data.evaluation.adapters import load_callable
     from fslbench_data.evaluation.calling import callable_name
     from fslbench_data.scoring.score import find_method
-    from fslbench_data.validation.validate import check_not_taken
+    from fslbench_data.validation.rules import check_not_taken
 
     options.check_submission(path)
     target = path.absolute()  # a method may change the folder

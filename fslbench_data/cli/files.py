@@ -126,7 +126,7 @@ def import_accuracies(
     """
     from fslbench_data.submission.reading import read_accuracies
     from fslbench_data.tasks import Episodes
-    from fslbench_data.validation.validate import check_not_taken
+    from fslbench_data.validation.rules import check_not_taken
 
     options.check_submission(path)
     opened = fb.load_release(release)

@@ -32,7 +32,8 @@ from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.tasks import TaskSet, TaskSetInfo, names_of, task_set_names
-from fslbench_data.validation.validate import check_may_stop, validate
+from fslbench_data.validation.rules import check_may_stop
+from fslbench_data.validation.validate import validate
 
 
 class Rival:

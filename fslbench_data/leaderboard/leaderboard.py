@@ -42,7 +42,8 @@ from fslbench_data.scoring.scores import Signature
 from fslbench_data.scoring.selection import reference_results
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
-from fslbench_data.validation.validate import Validated, fits, validate
+from fslbench_data.validation.rules import fits
+from fslbench_data.validation.validate import Validated, validate
 
 
 class Accepted(Struct, frozen=True, eq=False):

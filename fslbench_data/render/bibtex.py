@@ -14,7 +14,8 @@ from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.selection import features_in
 from fslbench_data.submission.model import Submission
-from fslbench_data.validation.validate import check_fingerprints
+from fslbench_data.validation.rows import numbered
+from fslbench_data.validation.rules import check_fingerprints
 
 
 def bibtex(release: Release | None = None, submission: Submission | None = None) -> str:
@@ -54,7 +55,7 @@ def _used(submission: Submission, release: Release, citations: Mapping[str, str]
     used = {row["dataset"] for row in rows}
     for name in sorted(used - citations.keys()):
         raise UnknownNameError("data set", name, citations, where=submission.source)
-    check_fingerprints(submission, release)
+    check_fingerprints(numbered(submission, release))
     yield INTERVALS
     if any(TaskSetName.parse(row["task_set"]).attributes for row in rows):
         yield SPURIOUS_BIAS

@@ -25,7 +25,8 @@ from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
-from fslbench_data.validation.validate import RULES, Validated
+from fslbench_data.validation.rules import RULES
+from fslbench_data.validation.validate import Validated
 from fslbench_data.validation.validate import validate as by_rules
 
 CUT = "…"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 from msgspec import Meta, Struct, to_builtins
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from benchmark_spec.declared import MisfitError, parsed_json
 from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError, quoted
@@ -79,8 +79,8 @@ class Binding(Struct, frozen=True):
     """
 
     fingerprint: str
-    tasks: int | None = None
-    stopping: Stopping | None = None
+    tasks: Annotated[int, Meta(ge=1, lt=1 << 31)] | None = None
+    stopping: Annotated[Stopping | None, Meta(description="a method and a level")] = None
     of_release: bool = False
 
 
@@ -122,19 +122,13 @@ def written_metadata(
     """Write what :func:`read_metadata` reads."""
     entries: dict[str, dict[str, Any]] = {}
     for name, method in methods.items():
-        about = to_builtins(method)
-        del about["name"]
-        for mark in ("trained", "inductive"):
-            if about[mark] is None:
-                del about[mark]
+        about = {k: v for k, v in asdict(method).items() if k != "name" and v is not None}
         entries[name] = {**about, "task_sets": {}}
     for (method_name, dataset, task_set), binding in bindings.items():
+        bound = {
+            k: v for k, v in to_builtins(binding).items() if k != "of_release" and v is not None
+        }
         entry = entries.setdefault(method_name, {"task_sets": {}})
-        bound: dict[str, Any] = {"fingerprint": binding.fingerprint}
-        if binding.tasks is not None:
-            bound["tasks"] = binding.tasks
-        if binding.stopping is not None:
-            bound["stopping"] = to_builtins(binding.stopping)
         entry["task_sets"][f"{dataset}/{task_set}"] = bound
     content = {
         "spec_version": SPEC_VERSION,
@@ -168,24 +162,16 @@ class _Head(Struct):
     spec_version: str = SPEC_VERSION
 
 
-class _Binding(Struct):
-    fingerprint: str
-    tasks: Annotated[int, Meta(ge=1, lt=1 << 31)] | None = None
-    stopping: Annotated[Stopping | None, Meta(description="a method and a level")] = None
+class _Entry(Method, frozen=True):
+    name: str = ""
+    task_sets: dict[str, Binding] = {}
 
-
-class _Method(Struct):
-    description: str = ""
-    backbone: str = ""
-    link: str = ""
-    transductive: bool = False
-    trained: bool | None = None
-    inductive: bool | None = None
-    task_sets: dict[str, _Binding] = {}
+    def __post_init__(self) -> None:
+        """Leave it to the method, which has a name."""
 
 
 class _Metadata(Struct):
-    methods: dict[str, _Method]
+    methods: dict[str, _Entry]
     package_version: str = "unknown"
 
 
@@ -197,15 +183,14 @@ def _read(raw: bytes) -> Declared:
     methods: dict[str, Method] = {}
     bindings: dict[GroupKey, Binding] = {}
     for name, entry in content.methods.items():
-        about = asdict(entry)
-        sets = about.pop("task_sets")
-        methods[check_method_name(name)] = Method(name, **about)
-        for key, bound in sets.items():
+        about = {field: getattr(entry, field) for field in Method.__struct_fields__}
+        methods[name] = Method(**about | {"name": check_method_name(name)})
+        for key, bound in entry.task_sets.items():
             dataset, slash, task_set = key.partition("/")
             if not slash:
                 raise FSLBenchError(f"{quoted(key)} of method {name!r} is no DATASET/TASK_SET")
             check_text(key, f"a task set of method {name!r}")
             if bound.stopping is not None:
                 check_method_name(bound.stopping.versus)
-            bindings[name, dataset, task_set] = Binding(**asdict(bound))
+            bindings[name, dataset, task_set] = replace(bound, of_release=False)
     return methods, bindings, check_text(content.package_version, "`package_version`")

@@ -77,8 +77,11 @@ def text_column(
         column = column.cast(pa.string())
     elif not is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
         raise _of_another_type(column, name, where, "texts", f"write `{name}` as strings")
-    if pa.types.is_dictionary(kind) and any(c.dictionary.null_count for c in column.chunks):
-        column = column.cast(kind.value_type)  # no null hides in a dictionary
+    if pa.types.is_dictionary(kind) and any(
+        c.dictionary.null_count or len(c.dictionary.unique()) < len(c.dictionary)
+        for c in column.chunks
+    ):
+        column = column.cast(kind.value_type)  # no null hides in a dictionary, nor a name twice
     if pa.types.is_string_view(column.type):
         column = pa.chunked_array([encoded(chunk) for chunk in column.chunks], TEXTS)
     column = column if column.type == TEXTS else column.cast(TEXTS)
@@ -128,13 +131,8 @@ def integer_column(
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        bounds = np.iinfo(kind.to_pandas_dtype())
-        too_large = pc.greater(column, pa.scalar(int(bounds.max), pa.int64()).cast(column.type))
-        outside = (
-            pc.or_(too_large, pc.less(column, pa.scalar(int(bounds.min), column.type)))
-            if pa.types.is_signed_integer(column.type)
-            else too_large
-        )
+        bounds, values = np.iinfo(kind.to_pandas_dtype()), column.to_numpy()
+        outside = pa.array((values < bounds.min) | (values > bounds.max))
         raise refuse(f"{name} is out of range", outside) from None
 
 
@@ -190,6 +188,14 @@ def encoded(array: pa.Array) -> pa.DictionaryArray:
         plain = encoded_array.dictionary.cast(pa.string())
         encoded_array = pa.DictionaryArray.from_arrays(encoded_array.indices, plain)
     return encoded_array
+
+
+def marks(table: pa.Table, name: str) -> list[tuple[str, bool | None]]:
+    """Return what rows of methods say in a column of marks, each once, in the order of the rows."""
+    if name not in table.column_names:
+        return []
+    pairs = table.select(["method", name]).group_by(["method", name], use_threads=False)
+    return [(row["method"], row[name]) for row in pairs.aggregate([]).to_pylist()]
 
 
 def is_text(kind: pa.DataType) -> bool:

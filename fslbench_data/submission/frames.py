@@ -20,7 +20,7 @@ from benchmark_spec.errors import (
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, metadata_of
-from fslbench_data.submission.columns import NAMES, canonical, index_columns, printable
+from fslbench_data.submission.columns import INDEX, NAMES, canonical, index_columns, printable
 from fslbench_data.submission.reading import Content, warn_of_lost_metadata
 
 About = Mapping[str, Method | Mapping[str, Any]]
@@ -50,16 +50,20 @@ class AsFrame:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def frame_table(frame: Frame, where: str) -> pa.Table:
+def frame_table(frame: Any, where: str) -> pa.Table:
     """Return a frame's columns, without the index that a pandas frame has.
 
     Raises a SchemaError if Arrow makes no table of it; names the first row of a pandas frame that
     it cannot take.
     """
+    if is_pandas(frame):
+        check_once(frame.columns, where)  # the index is none of them
+        own = {str(n): column_of(str(n), frame[n], where) for n in frame.columns}
+        return pa.table({name: column for name, column in own.items() if not INDEX.fullmatch(name)})
     try:
         table = pa.table(frame)
     except Exception as error:  # what gives Arrow is anybody's code
-        raise _of_pandas(frame, where) or not_a_table(frame, where, error) from None
+        raise not_a_table(frame, where, error) from None
     metadata = table.schema.metadata or {}
     index = index_columns(table.schema)
     table = table.select([name for name in table.column_names if name not in index])
@@ -120,17 +124,12 @@ def is_pandas(frame: object) -> bool:
     return hasattr(frame, "iloc") and hasattr(frame, "columns") and not isinstance(frame, type)
 
 
-def _of_pandas(frame: Any, where: str) -> SchemaError | None:
-    """Return the error for a column of a pandas frame that Arrow cannot take; None without one."""
-    if not is_pandas(frame):
-        return None
-    check_once(frame.columns, where)
-    for name in frame.columns:
-        try:
-            pa.array(frame[name], from_pandas=True)
-        except Exception as error:  # objects in a column are anybody's code, too
-            return not_of_one_kind(str(name), list(frame[name]), error, where)
-    return None
+def column_of(name: str, values: Any, where: str) -> Any:
+    """Return values as a column; the error for what Arrow cannot take names the first such row."""
+    try:
+        return pa.array(values, from_pandas=True)  # NaN as null
+    except Exception as error:  # objects in a column are anybody's code, too
+        raise _not_of_one_kind(name, list(values), error, where) from None
 
 
 def check_once(names: Iterable[object], where: str) -> None:
@@ -143,7 +142,7 @@ def check_once(names: Iterable[object], where: str) -> None:
         )
 
 
-def not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) -> SchemaError:
+def _not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) -> SchemaError:
     """Return the error that names the first row at which Arrow makes no column, and its value."""
     at = bisect_left(range(len(values)), True, key=lambda row: _is_refused(values[: row + 1]))
     wrong = values[at] if at < len(values) else None

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec.structs import replace
 
 from benchmark_spec.errors import (
@@ -100,13 +99,30 @@ def _check_agreement(parts: Sequence[Submission]) -> None:
             key, there = group[:3], runs.setdefault(group[:3], {})
             others = {run: parts[n].source for run, n in there.items() if n != number}
             if others and (group.run is None or {group.run, None} & set(others)):
-                raise _doubled(group, others, part.source)
+                raise DoubledTaskError(
+                    f"{group} in two submissions",
+                    where=f"{others.get(group.run, next(iter(others.values())))} and {part.source}",
+                    expected="a method's answers to a task set in one of them, or runs of it that "
+                    "are named, each in one",
+                    fix="leave one of them out; give the methods different names; or name the runs "
+                    "of one method: evaluate --run R, run= in Python, or a column `run`",
+                )
             there[group.run] = number
             claim = part.bindings.get(key) or Binding(group.fingerprint or "")
             _check_bound(group, claim, *bound.setdefault(key, (claim, part.source)), part)
             if claim.fingerprint:
-                first = tasks.setdefault(key[1:], (claim.fingerprint, part.source))
-                _check_tasks(group, claim.fingerprint, *first, part.source)
+                own = claim.fingerprint
+                first, before = tasks.setdefault(key[1:], (own, part.source))
+                n = min(len(own), len(first))
+                if own[:n].lower() != first[:n].lower():
+                    raise FingerprintError(
+                        f"{group.dataset}/{group.task_set} is not the same tasks in two "
+                        "submissions",
+                        where=f"{before} (fingerprint {first[:12]}) and {part.source} ({own[:12]})",
+                        expected="answers to the tasks of one release",
+                        fix="score each with the release that it was made on, or run a method "
+                        "again",
+                    )
             about = part.methods.get(group.method)
             mark = group.transductive if about is None else about.transductive
             if mark is not None:
@@ -136,18 +152,6 @@ def _merged_methods(parts: Sequence[Submission]) -> dict[str, Method]:
     return methods
 
 
-def _doubled(group: _Group, others: Mapping[str | None, str], source: str) -> DoubledTaskError:
-    """Return the error for results in two submissions that are not different runs."""
-    return DoubledTaskError(
-        f"{group} in two submissions",
-        where=f"{others.get(group.run, next(iter(others.values())))} and {source}",
-        expected="a method's answers to a task set in one of them, or runs of it that are named, "
-        "each in one",
-        fix="leave one of them out; give the methods different names; or name the runs of one "
-        "method: evaluate --run R, run= in Python, or a column `run`",
-    )
-
-
 def _check_bound(
     group: _Group, claim: Binding, first: Binding, source: str, part: Submission
 ) -> None:
@@ -174,17 +178,6 @@ def _check_bound(
         )
 
 
-def _check_tasks(group: _Group, fingerprint: str, first: str, before: str, source: str) -> None:
-    one, other = fingerprint.lower(), first.lower()
-    if not (one.startswith(other) or other.startswith(one)):
-        raise FingerprintError(
-            f"{group.dataset}/{group.task_set} is not the same tasks in two submissions",
-            where=f"{before} (fingerprint {first[:12]}) and {source} ({fingerprint[:12]})",
-            expected="answers to the tasks of one release",
-            fix="score each with the release that it was made on, or run a method again",
-        )
-
-
 def _check_same(method: str, what: str, one: tuple[object, str], other: tuple[object, str]) -> None:
     if one[0] != other[0]:
         names = f", such as --name {one[0]}/{method}" if what == "backbone" else ""
@@ -200,22 +193,17 @@ def _check_same(method: str, what: str, one: tuple[object, str], other: tuple[ob
 
 def renamed(submission: Submission, names: Mapping[str, str]) -> Submission:
     """Return a submission in which some methods have other names; `names` are new by old."""
-    index = submission.table.column_names.index("method")
-    before = submission.table.column(index).cast(pa.string())
-    after = before
-    for old, new in names.items():
-        after = pc.if_else(pc.equal(before, pa.scalar(old)), pa.scalar(new), after)
+    if not names:
+        return submission
+    names = {name: name for name in submission.methods} | {**names}
+    table = submission.table
+    column = [names.get(name, name) for name in table.column("method").to_pylist()]
+    index = table.column_names.index("method")
     return replace(
         submission,
-        table=submission.table.set_column(index, "method", after.cast(TEXTS)),
-        methods={
-            names.get(name, name): replace(about, name=names.get(name, name))
-            for name, about in submission.methods.items()
-        },
-        bindings={
-            (names.get(name, name), dataset, task_set): bound
-            for (name, dataset, task_set), bound in submission.bindings.items()
-        },
+        table=table.set_column(index, "method", pa.array(column, TEXTS)),
+        methods={names[n]: replace(m, name=names[n]) for n, m in submission.methods.items()},
+        bindings={(names.get(n, n), *key): b for (n, *key), b in submission.bindings.items()},
     )
 
 
@@ -225,30 +213,31 @@ def _named_by_features(parts: Sequence[Submission]) -> list[Submission]:
     Each submission declares the features of its methods; a name on two of them is two methods. A
     warning names them. A name stays if a new one of it is taken.
     """
-    several: dict[str, dict[str, str]] = {}
+    sources: dict[str, dict[str, str]] = {}
     for part in parts:
         for name, about in part.methods.items():
             if about.backbone:
-                several.setdefault(name, {}).setdefault(about.backbone, part.source)
+                sources.setdefault(name, {}).setdefault(about.backbone, part.source)
     taken = {name for part in parts for name in part.methods}
-    several = {
-        name: sources
-        for name, sources in several.items()
-        if len(sources) > 1 and not taken & {f"{features}/{name}" for features in sources}
-    }
-    for name, sources in several.items():
-        warnings.warn(
-            f"{name} rests on other features in each of {listing([*sources.values()], 4)}: these "
-            f"are methods of their own, {listing([f'{some}/{name}' for some in sources], 4)}",
-            FSLBenchWarning,
-            stacklevel=3,
+    several = set()
+    for name, of in sources.items():
+        new = [f"{features}/{name}" for features in of]
+        if len(new) > 1 and not taken & {*new}:
+            several.add(name)
+            warnings.warn(
+                f"{name} rests on other features in each of {listing([*of.values()], 4)}: these "
+                f"are methods of their own, {listing(new, 4)}",
+                FSLBenchWarning,
+                stacklevel=3,
+            )
+    return [
+        renamed(
+            part,
+            {
+                name: f"{about.backbone}/{name}"
+                for name, about in part.methods.items()
+                if name in several and about.backbone
+            },
         )
-    named = []
-    for part in parts:
-        names = {
-            name: f"{about.backbone}/{name}"
-            for name, about in part.methods.items()
-            if name in several and about.backbone
-        }
-        named.append(renamed(part, names) if names else part)
-    return named
+        for part in parts
+    ]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,7 +25,7 @@ from fslbench_data.submission.bindings import (
     with_marks,
     written_metadata,
 )
-from fslbench_data.submission.columns import canonical
+from fslbench_data.submission.columns import NAMES, canonical, marks
 from fslbench_data.submission.frames import About, AsFrame, Frame, read_frame
 from fslbench_data.submission.reading import counts_of, read_file
 from fslbench_data.tasks import TaskSetInfo
@@ -156,18 +157,15 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
         n_query = np.broadcast_to(n_query, info.n_tasks)
         counts = counts_of(values, info, n_query, 100.0 if percent else 1.0, where)
         about = Method(check_method_name(method))
-        names = {"method": method, "dataset": info.dataset, "task_set": str(info.name)}
-        bindings = (
-            {(method, info.dataset, str(info.name)): Binding(info.fingerprint)} if bind else {}
-        )
+        key = (method, info.dataset, str(info.name))
         columns = {
-            **{name: pa.repeat(value, info.n_tasks) for name, value in names.items()},
+            **{name: [value] * info.n_tasks for name, value in zip(NAMES, key, strict=True)},
             "task_id": range(info.n_tasks),
             "n_correct": counts,
             "n_query": n_query,
         }
-        table = canonical(pa.table({n: pa.array(own) for n, own in columns.items()}), method)
-        return cls(table, {method: about}, bindings, where)
+        bindings = {key: Binding(info.fingerprint)} if bind else {}
+        return cls(canonical(pa.table(columns), method), {method: about}, bindings, where)
 
     @property
     def columns(self) -> list[str]:
@@ -179,26 +177,17 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
         """Return the results on some task sets; perhaps no row."""
         wanted = {(info.dataset, str(info.name)) for info in infos}
         bindings = {key: bound for key, bound in self.bindings.items() if key[1:] in wanted}
-        datasets, task_sets = (
-            self.table.column(name).combine_chunks() for name in ("dataset", "task_set")
-        )
-        names = task_sets.dictionary.to_pylist()
-        is_wanted = np.array(
-            [[(d, name) in wanted for name in names] for d in datasets.dictionary.to_pylist()],
-            np.bool_,
-        ).reshape(len(datasets.dictionary), len(names))
-        rows = is_wanted[datasets.indices, task_sets.indices]
-        return replace(self, table=self.table.filter(pa.array(rows)), bindings=bindings)
+        names = (self.table.column(name).cast(pa.string()) for name in ("dataset", "task_set"))
+        sets = pa.array([f"{dataset}/{task_set}" for dataset, task_set in wanted], pa.string())
+        rows = pc.is_in(pc.binary_join_element_wise(*names, "/"), sets)
+        return replace(self, table=self.table.filter(rows), bindings=bindings)
 
     def declare(self, *, trained: bool | None = None, inductive: bool | None = None) -> Submission:
         """Return the submission with these set for the methods that do not declare them.
 
         Raises a SpecError if a transductive method is set inductive.
         """
-        together: list[str] = []
-        if "transductive" in self.columns:
-            marked = self.table.filter(self.table.column("transductive"))
-            together = marked.column("method").unique().to_pylist()
+        together = {name for name, mark in marks(self.table, "transductive") if mark}
         methods = {}
         for name in self.table.column("method").unique().to_pylist():
             about = self.methods.get(name, Method(name, transductive=name in together))

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -210,14 +211,9 @@ ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
 MOST_NESTED = 64
 """Levels of JSON that are read; a submission has two."""
 
-_BYTES_AT_ONCE = 1 << 22
 _TEXTS = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*"')
-_OTHERS = bytes(set(range(256)) - set(b"[]{}\n"))
-_STEP = np.zeros(256, np.int64)
-_STEP[list(b"[{")] = 1
-_STEP[list(b"]}")] = -1
-_QUOTED = re.compile(rb'(?<![^,\r\n])"(?:[^"\r\n]++|"")*+"(?![^,\r\n])')
-_LINE_END = re.compile(rb"\r\n?|\n")
+_OTHERS = bytes(set(range(256)) - set(b"[]{}"))
+_QUOTED = re.compile(r'(?<![^,])"(?:[^"]++|"")*+"(?![^,])')
 
 
 class Content(NamedTuple):
@@ -401,38 +397,20 @@ def check_lines(path: Path) -> None:
     """
     expected = "an object a line, whose values are texts, numbers and lists of numbers"
     fix = "write each answer as a line of its own, with json.dumps"
-    lines = 0
     with path.open("rb") as file:
-        while block := file.read(_BYTES_AT_ONCE) + file.readline():
-            kept = _outside_texts(block).translate(None, _OTHERS)
-            marks = np.frombuffer(kept + b"\n", np.uint8)
-            steps = _STEP[marks]
-            level = np.cumsum(steps)
-            deepest = int((level - np.minimum(np.minimum.accumulate(level), 0)).max())
-            if deepest > MOST_NESTED:
+        for number, line in enumerate(file, start=1):
+            brackets = _TEXTS.sub(b"", line).translate(None, _OTHERS)
+            levels = list(accumulate(1 if mark in b"[{" else -1 for mark in brackets))
+            if (deepest := max(levels, default=0)) > MOST_NESTED:
                 raise UnreadableError(
                     f"{path} is nested {deepest} deep", expected=expected, fix=fix
                 )
-            is_end = marks == ord("\n")
-            objects = np.cumsum((steps > 0) & (level == 1))[is_end]
-            wrong = (level[is_end] != 0) | (np.diff(objects, prepend=0) > 1)
-            if wrong.any():
+            if levels and (levels[-1] or levels.count(0) > 1):
                 raise UnreadableError(
-                    f"{path} cannot be read as {path.suffix[1:]}: line "
-                    f"{lines + int(wrong.argmax()) + 1} is not one object",
+                    f"{path} cannot be read as {path.suffix[1:]}: line {number} is not one object",
                     expected=expected,
                     fix=f"{fix}; the file may be cut short",
                 )
-            lines += int(is_end.sum()) - 1
-
-
-def _outside_texts(block: bytes) -> bytes:
-    """Return whole lines without their texts."""
-    if b"\\" not in block:
-        parts = block.split(b'"')
-        if len(parts) % 2 and not any(b"\n" in text for text in parts[1::2]):
-            return b"".join(parts[::2])
-    return _TEXTS.sub(b"", block)
 
 
 def check_quotes(path: Path) -> None:
@@ -442,23 +420,17 @@ def check_quotes(path: Path) -> None:
     closing quote belongs to the cell.  Raises an UnreadableError naming the first line in which one
     does not.
     """
-    line = 1
-    with path.open("rb") as file:
-        block = file.read(_BYTES_AT_ONCE).removeprefix(b"\xef\xbb\xbf") + file.readline()
-        if block.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise UnreadableError(f"{path} is in UTF-16", expected="UTF-8", fix="save it as UTF-8")
-        while block:
-            rest = _QUOTED.sub(b"", block) if b'"' in block else b""
-            if b'"' in rest:  # no line end stands in a quoted cell
-                lines = _LINE_END.split(rest)
-                at = next(i for i, text in enumerate(lines) if b'"' in text)
-                text = _LINE_END.split(block)[at][:60].decode("utf-8", "replace")
+    with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
+        for number, line in enumerate(file, start=1):
+            if number == 1 and line.startswith(("\udcff\udcfe", "\udcfe\udcff")):
+                fix = "save it as UTF-8"
+                raise UnreadableError(f"{path} is in UTF-16", expected="UTF-8", fix=fix)
+            text = line.rstrip("\n")
+            if '"' in text and '"' in _QUOTED.sub("", text):
                 raise UnreadableError(
-                    f"a quote does not stand around a cell: {quoted(text)}",
-                    where=f"{path}, line {line + at}",
+                    f"a quote does not stand around a cell: {quoted(text[:60])}",
+                    where=f"{path}, line {number}",
                     expected='cells that hold commas or quotes in quotes, such as "[0, 3, 1]", '
                     "their own quotes doubled, on one line",
                     fix="write the file again with a CSV writer; it may be cut short",
                 )
-            line += len(_LINE_END.findall(block))
-            block = file.read(_BYTES_AT_ONCE) + file.readline()

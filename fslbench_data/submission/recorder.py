@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,20 +19,11 @@ from benchmark_spec.errors import (
     printable,
 )
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.protocol import MAX_QUERIES, MAX_WAY, suite_of
-from benchmark_spec.schemas import (
-    SUBMISSION,
-    SUBMISSION_OPTIONAL,
-    WIDE_COUNTS,
-    WIDE_PREDICTIONS,
-)
+from benchmark_spec.protocol import suite_of
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
-from fslbench_data.submission.columns import TEXTS
+from fslbench_data.submission.columns import NAMES, TYPES, canonical
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import Episodes, Task, TaskSet, TaskSetInfo
-
-_TaskResult = tuple[int, int, list[int] | None, list[int] | None, list[int] | None]
-"""Right queries of a task, its queries, right ones of each class, predictions and second-bests."""
 
 
 class Recorder:
@@ -84,7 +74,7 @@ class Recorder:
         self._run = None if run is None else check_method_name(str(run), what="run")
         self._infos: dict[str, TaskSetInfo] = {}
         self._stopping: dict[str, Stopping] = {}
-        self._results: dict[str, dict[int, _TaskResult]] = {}
+        self._rows: dict[str, dict[int, dict[str, Any]]] = {}
 
     @property
     def name(self) -> str:
@@ -103,8 +93,8 @@ class Recorder:
             The number of correct ones.
         """
         where = f"{self.name} on {task.info}, task {task.task_id}"
-        one = task.info, range(task.task_id, task.task_id + 1), task.query_label[None, :]
-        return self._record(*one, task.class_ids.size, predictions, second, where)[0]
+        way, label = task.class_ids.size, task.query_label[None, :]
+        return self._record(task.info, task.task_id, way, label, predictions, second, where)[0]
 
     def add_task_set(
         self, tasks: TaskSet, predictions: ArrayLike, second: ArrayLike | None = None
@@ -124,8 +114,8 @@ class Recorder:
             more: Any = [None] * len(several) if second is None else second
             return np.array([self.add(*each) for each in zip(tasks, several, more, strict=False)])
         where, way = f"{self.name} on {tasks.info}", tasks.class_ids.shape[1]
-        every = tasks.info, range(len(tasks)), tasks.query_label
-        return np.array(self._record(*every, way, predictions, second, where))
+        own = tasks.info, 0, way, tasks.query_label
+        return np.array(self._record(*own, predictions, second, where))
 
     def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
         """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
@@ -149,9 +139,8 @@ class Recorder:
                 where=where,
                 expected=f"0..{n_query[outside][0]}",
             )
-        self._check_new(info, range(counts.size))
-        for task_id, count in enumerate(counts.tolist()):
-            self._keep(info, task_id, (count, int(n_query[task_id]), None, None, None))
+        both = zip(counts.tolist(), n_query.tolist(), strict=True)
+        self._keep(info, 0, [{"n_correct": right, "n_query": asked} for right, asked in both])
 
     def stopped(self, info: TaskSetInfo, stopping: Stopping) -> None:
         """Declare the rule that chose how many tasks of a set are recorded."""
@@ -165,15 +154,15 @@ class Recorder:
         MissingTaskError
             If the recorded tasks of a set are not its first ones.
         """
-        if not self._results:
+        if not self._rows:
             raise SubmissionError("nothing has been recorded", fix="add the answers to a task")
-        columns: dict[str, list[Any]] = {
-            name: [] for name in [*SUBMISSION.names, "class_correct", "predictions", "second"]
-        }
+        rows: list[dict[str, Any]] = []
         bindings: dict[GroupKey, Binding] = {}
-        for name, results in self._results.items():
-            info = self._infos[name]
-            count = len(results)
+        about: dict[str, Any] = {"run": self._run}
+        if self._method.transductive:  # also where other programs drop the metadata
+            about["transductive"] = True
+        for name, results in self._rows.items():
+            info, count = self._infos[name], len(results)
             if missing := [task_id for task_id in range(count) if task_id not in results]:
                 raise MissingTaskError(
                     f"tasks are missing: task_id {listing(missing)}",
@@ -181,72 +170,53 @@ class Recorder:
                     expected=f"the first {count} tasks, if not all {info.n_tasks}",
                     fix="answer these, too",
                 )
-            key = (self._method.name, info.dataset, str(info.name))
+            key = (self.name, info.dataset, str(info.name))
             tasks = None if count == info.n_tasks else count
             bindings[key] = Binding(info.fingerprint, tasks, self._stopping.get(name))
-            for task_id in range(count):
-                row = (*key, task_id, *results[task_id])
-                for column, value in zip(columns.values(), row, strict=True):
-                    column.append(value)
-        kinds = {f.name: f.type for f in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
-        if any(info.protocol.way > MAX_WAY for info in self._infos.values()):
-            kinds |= dict.fromkeys(("predictions", "second"), WIDE_PREDICTIONS)
-        if any(info.protocol.n_query > MAX_QUERIES for info in self._infos.values()):
-            kinds |= {"n_correct": WIDE_COUNTS, "n_query": WIDE_COUNTS}
-        table = pa.table(
-            {
-                name: pa.array(values, TEXTS if kinds[name] == pa.string() else kinds[name])
-                for name, values in columns.items()
-                if name in SUBMISSION.names or any(value is not None for value in values)
-            }
-        )
-        if self._run is not None:
-            runs = pa.repeat(self._run, len(table)).dictionary_encode()
-            table = table.append_column("run", runs.cast(TEXTS))
-        if self._method.transductive:  # also where other programs drop the metadata
-            table = table.append_column("transductive", pa.repeat(True, len(table)))
-        return Submission(table, {self._method.name: self._method}, bindings, "the recording")
+            about |= zip(NAMES, key, strict=True)
+            rows += [{**about, "task_id": i, **results[i]} for i in range(count)]
+        columns = {name: [row.get(name) for row in rows] for name in TYPES}
+        known = {n: own for n, own in columns.items() if any(value is not None for value in own)}
+        table = canonical(pa.table(known), "the recording")
+        return Submission(table, {self.name: self._method}, bindings, "the recording")
 
     def _record(
         self,
         info: TaskSetInfo,
-        task_ids: range,
-        label: NDArray[Any],
+        first: int,
         way: int,
+        label: NDArray[Any],
         predictions: ArrayLike,
         second: ArrayLike | None,
         where: str,
     ) -> list[int]:
-        """Record predictions of the first of some tasks, labels (m, K·Q); return the counts."""
+        """Record predictions from a task on, of labels (m, K·Q) or the first; return the counts."""
         predicted = _predictions(predictions, label, info, where)
-        task_ids, label = task_ids[: len(predicted)], label[: len(predicted)]
-        seconds = _second(second, predicted, label, info, where)
-        self._check_new(info, task_ids)
+        label = label[: len(predicted)]
+        rows: dict[str, NDArray[Any]] = {"predictions": predicted}
+        if second is not None:
+            rows["second"] = _second(second, predicted, label, info, where)
         right = predicted == label
         by_class = [(right & (label == position)).sum(axis=1) for position in range(way)]
-        counts: list[int] = right.sum(axis=1).tolist()
-        per_class = np.stack(by_class, axis=1).tolist()
-        for i, task_id in enumerate(task_ids):
-            other = None if seconds is None else seconds[i].tolist()
-            result = counts[i], predicted.shape[1], per_class[i], predicted[i].tolist(), other
-            self._keep(info, task_id, result)
+        rows |= {"class_correct": np.stack(by_class, axis=1), "n_correct": right.sum(axis=1)}
+        rows["n_query"] = np.full(len(label), label.shape[1])
+        values = zip(*(own.tolist() for own in rows.values()), strict=True)
+        self._keep(info, first, [dict(zip(rows, row, strict=True)) for row in values])
+        counts: list[int] = rows["n_correct"].tolist()
         return counts
 
-    def _keep(self, info: TaskSetInfo, task_id: int, result: _TaskResult) -> None:
-        known = self._infos.setdefault(str(info), info)
-        if known != info:
-            raise SubmissionError(f"{info} comes from two different releases")
-        self._results.setdefault(str(info), {})[task_id] = result
-
-    def _check_new(self, info: TaskSetInfo, task_ids: Iterable[int]) -> None:
-        """Refuse tasks that have been recorded, before any of them is."""
-        results = self._results.get(str(info), {})
-        if doubled := [task_id for task_id in task_ids if task_id in results]:
+    def _keep(self, info: TaskSetInfo, first: int, rows: list[dict[str, Any]]) -> None:
+        """Keep what is recorded of tasks from the first on, unless one of them has been."""
+        results = self._rows.get(str(info), {})
+        if doubled := [i for i in range(first, first + len(rows)) if i in results]:
             raise DoubledTaskError(
                 f"task {listing(doubled)} has been recorded already",
                 where=f"{self.name} on {info}",
                 fix="use a Recorder for each method",
             )
+        if self._infos.setdefault(str(info), info) != info:
+            raise SubmissionError(f"{info} comes from two different releases")
+        self._rows.setdefault(str(info), {}).update(enumerate(rows, first))
 
 
 def array_of(values: Any, where: str, kind: type[FSLBenchError] = PredictionError) -> NDArray[Any]:
@@ -305,15 +275,13 @@ def _predictions(
 
 
 def _second(
-    second: ArrayLike | None,
+    second: ArrayLike,
     predicted: NDArray[Any],
     label: NDArray[Any],
     info: TaskSetInfo,
     where: str,
-) -> NDArray[Any] | None:
+) -> NDArray[Any]:
     """Return second-best classes as an integer array (m, K·Q), none of which is predicted."""
-    if second is None:
-        return None
     where += ", second"
     if not suite_of(info.name.suite).whole:
         raise PredictionError(

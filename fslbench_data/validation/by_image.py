@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import (
     DoubledTaskError,
     FingerprintError,
+    FSLBenchError,
     MissingTaskError,
     PredictionError,
     SchemaError,
     UnknownTaskError,
     listing,
-    rows,
 )
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
@@ -28,11 +28,14 @@ from fslbench_data.submission.model import Source, Submission, open_all
 from fslbench_data.submission.reading import is_by_image
 from fslbench_data.tasks import TaskSet
 from fslbench_data.validation.log_source import table_of
+from fslbench_data.validation.rows import Rows, numbered
 
 _NAMES, _NUMBERS = ("method", "dataset", "task_set"), ("task_id", "image_id", "predicted")
 _OPTIONAL = ("run", "fingerprint")
 _SECOND = "second"
 """The id of the second-best class."""
+_CLASSES = {"predicted": "predictions", _SECOND: _SECOND}
+"""Columns of ids of classes, and of lists of them."""
 
 
 def open_submissions(sources: Source | Sequence[Source], release: Release) -> list[Submission]:
@@ -68,108 +71,89 @@ def by_task(source: Any, release: Release) -> Submission:
         for name in (*_NAMES, *_OPTIONAL)
         if name in table.column_names
     }
-    task, image = (columns.integers(table.column(name), name, where) for name in _NUMBERS[:2])
-    named_classes = [name for name in ("predicted", _SECOND) if name in table.column_names]
-    predicted = {name: columns.integers(table.column(name), name, where) for name in named_classes}
-    keys = [name for name in texts if name != "fingerprint"]
-    codes = np.stack(
-        [texts[name].combine_chunks().indices.fill_null(-1).to_numpy() for name in keys]
-    )
+    given = (*_NUMBERS, *({_SECOND} & {*table.column_names}))
+    numbers = {name: columns.integers(table.column(name), name, where) for name in given}
+    found = numbered(Submission(pa.table(texts).unify_dictionaries(), source=where), release)
     made = []
-    _, first, group = np.unique(codes, axis=1, return_index=True, return_inverse=True)
-    for number in np.argsort(first):
-        own = np.flatnonzero(group.ravel() == number)
-        named = {name: texts[name][int(own[0])].as_py() for name in texts}
-        if "fingerprint" in texts and len(texts["fingerprint"].take(pa.array(own)).unique()) > 1:
-            raise FingerprintError(
-                f"the rows of {named['method']} have different fingerprints",
-                where=f"{where}, {rows(own)}",
-                expected="that of the task set, in each",
-            )
-        info = release.task_set_info(named["dataset"], named["task_set"])
-        if not suite_of(info.name.suite).whole:
-            raise SchemaError(
-                f"{info} has no tasks of all classes",
-                where=f"{where}, {rows(own)}",
-                expected="a row a task, or a row an image of an allway set",
-            )
-        tasks = release.task_set(info.dataset, str(info.name))
-        classes = {name: values[own] for name, values in predicted.items()}
-        ids, lists = _in_order(tasks, own, task[own], image[own], classes, where)
-        predictions = lists["predicted"]
-        right = (predictions == tasks.query_label[ids]).sum(axis=1)
-        rows_of = {name: [value] * len(ids) for name, value in named.items()}
-        counts = {
-            "task_id": ids,
-            "n_correct": right,
-            "n_query": np.full(len(ids), predictions.shape[1]),
+    for group, key in enumerate(found.keys):
+        own = np.flatnonzero(found.groups == group)
+        if sum(said == group for said, _ in found.fingerprints[1].values()) > 1:
+            what = f"the rows of {key.method} have different fingerprints"
+            raise found.error(FingerprintError, what, own, "that of the task set, in each")
+        if not suite_of(key.info.name.suite).whole:
+            expected = "a row a task, or a row an image of an allway set"
+            what = f"{key.info} has no tasks of all classes"
+            raise found.error(SchemaError, what, own, expected)
+        tasks = release.task_set(key.info.dataset, str(key.info.name))
+        ids, lists = _in_order(tasks, own, {n: all_[own] for n, all_ in numbers.items()}, found)
+        columns_of: dict[str, Any] = {
+            name: [texts[name][int(own[0])].as_py()] * len(ids) for name in texts
         }
-        more = {_SECOND: lists[_SECOND].tolist()} if _SECOND in lists else {}
-        made.append(pa.table({**rows_of, **counts, "predictions": predictions.tolist(), **more}))
+        right = (lists["predicted"] == tasks.query_label[ids]).sum(axis=1)
+        columns_of |= {"task_id": ids, "n_correct": right}
+        columns_of["n_query"] = np.full(len(ids), tasks.query.shape[1])
+        predicted = {_CLASSES[name]: classes.tolist() for name, classes in lists.items()}
+        made.append(pa.table({**columns_of, **predicted}))
     return Submission(canonical(pa.concat_tables(made, promote_options="permissive"), where))
 
 
 def _in_order(
-    tasks: TaskSet,
-    own: NDArray[Any],
-    task: NDArray[Any],
-    image: NDArray[Any],
-    predicted: Mapping[str, NDArray[Any]],
-    where: str,
+    tasks: TaskSet, own: NDArray[Any], numbers: Mapping[str, NDArray[Any]], found: Rows
 ) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
     """Return the task ids (T,) and of each column its classes (T, M), in the order of queries.
 
-    `own` numbers the rows in the file.
+    `own` are the rows of a group in the file, with these `numbers`.
     """
-    number, n_query = tasks.query.shape
-    if (bad := np.flatnonzero((task < 0) | (task >= number))).size:
-        raise UnknownTaskError(
-            f"there is no task {task[bad[0]]}",
-            where=f"{where}, {rows(own[bad])} ({tasks.info})",
-            expected=f"task_id 0..{number - 1}, the draws of the set",
-        )
+    (number, n_query), way = tasks.query.shape, tasks.class_ids.shape[1]
+    task, image = numbers["task_id"], numbers["image_id"]
+
+    def refuse(
+        kind: type[FSLBenchError], bad: Any, what: str, expected: str, fix: str = ""
+    ) -> None:
+        """Refuse rows, if any; the words may name the task and the image of the first."""
+        if (at := np.flatnonzero(bad)).size:
+            what = what.format(task=task[at[0]], image=image[at[0]])
+            raise found.error(kind, what, own[at], expected, fix)
+
+    draws = f"task_id 0..{number - 1}, the draws of the set"
+    refuse(UnknownTaskError, (task < 0) | (task >= number), "there is no task {task}", draws)
     place = np.full((number, max(int(tasks.query.max()), int(tasks.support.max())) + 1), -1)
     np.put_along_axis(place, tasks.query, np.arange(n_query)[None], axis=1)
     known = (image >= 0) & (image < place.shape[1])
     at = np.where(known, place[task, np.where(known, image, 0)], -1)
-    if (bad := np.flatnonzero(at < 0)).size:
-        raise PredictionError(
-            f"image {image[bad[0]]} is no query of task {task[bad[0]]}",
-            where=f"{where}, {rows(own[bad])} ({tasks.info})",
-            expected="image ids of the task's queries",
-            fix="leave the images out that are support in a draw",
+    refuse(
+        PredictionError,
+        at < 0,
+        "image {image} is no query of task {task}",
+        "image ids of the task's queries",
+        "leave the images out that are support in a draw",
+    )
+    classes = {name: numbers[name] for name in _CLASSES if name in numbers}
+    for name, each in classes.items():
+        if (bad := (each < 0) | (each >= way)).any():
+            what = f"{name} is {each[bad][0]}"
+            refuse(PredictionError, bad, what, f"the id of a class, 0..{way - 1}")
+    cell = task * n_query + at
+    times = np.bincount(cell, minlength=number * n_query)
+    refuse(
+        DoubledTaskError,
+        times[cell] > 1,
+        "image {image} is answered more than once in task {task}",
+        "one row a method, draw and query",
+        "name training seeds of one method in a column `run`",
+    )
+    there = times.reshape(number, n_query) > 0
+    ids = np.flatnonzero(there.any(axis=1))
+    for one in ids[~there[ids].all(axis=1)].tolist():
+        lost = tasks.query[one][~there[one]]
+        raise MissingTaskError(
+            f"{lost.size} of {n_query} queries of task {one} are missing: image_id "
+            f"{listing(lost.tolist())}",
+            where=f"{found.where} ({tasks.info})",
+            expected="a row for every query of an answered task",
         )
-    way = tasks.class_ids.shape[1]
-    for name, classes in predicted.items():
-        if (bad := np.flatnonzero((classes < 0) | (classes >= way))).size:
-            raise PredictionError(
-                f"{name} is {classes[bad[0]]}",
-                where=f"{where}, {rows(own[bad])} ({tasks.info})",
-                expected=f"the id of a class, 0..{way - 1}",
-            )
-    key = task * n_query + at
-    times = np.bincount(key, minlength=number * n_query)
-    if (bad := np.flatnonzero(times[key] > 1)).size:
-        raise DoubledTaskError(
-            f"image {image[bad[0]]} is answered more than once in task {task[bad[0]]}",
-            where=f"{where}, {rows(own[bad])} ({tasks.info})",
-            expected="one row a method, draw and query",
-            fix="name training seeds of one method in a column `run`",
-        )
-    found = times.reshape(number, n_query) > 0
-    there = np.flatnonzero(found.any(axis=1)).tolist()
-    for one in there:
-        if not found[one].all():
-            lost = tasks.query[one][~found[one]]
-            raise MissingTaskError(
-                f"{lost.size} of {n_query} queries of task {one} are missing: image_id "
-                f"{listing(lost.tolist())}",
-                where=f"{where} ({tasks.info})",
-                expected="a row for every query of an answered task",
-            )
     lists = {}
-    for name, classes in predicted.items():
-        flat = np.zeros(number * n_query, np.int64)
-        flat[key] = classes
-        lists[name] = flat.reshape(number, n_query)[there]
-    return np.array(there), lists
+    for name, each in classes.items():
+        lists[name] = np.zeros((number, n_query), np.int64)
+        lists[name].flat[cell] = each
+    return ids, {name: each[ids] for name, each in lists.items()}

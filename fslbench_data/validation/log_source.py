@@ -15,10 +15,10 @@ from fslbench_data.submission.columns import index_columns, printable
 from fslbench_data.submission.frames import (
     Frame,
     check_once,
+    column_of,
     frame_table,
     is_pandas,
     not_a_table,
-    not_of_one_kind,
 )
 from fslbench_data.submission.reading import (
     ENDINGS,
@@ -125,15 +125,12 @@ def _columns_table(
 
 def _column(name: str, values: Any, where: str) -> pa.Array:
     try:
-        return pa.array(values, from_pandas=True)  # NaN as null
+        return pa.array(values, from_pandas=True)
     except Exception:  # objects in a column are anybody's code
         plain = _plain(values)
-    try:
-        return pa.array(plain, from_pandas=True)
-    except Exception as error:
-        if not isinstance(plain, list):
-            raise
-        raise not_of_one_kind(name, plain, error, where) from None
+    if isinstance(plain, list):
+        return column_of(name, plain, where)
+    return pa.array(plain, from_pandas=True)
 
 
 def _plain(value: Any) -> Any:

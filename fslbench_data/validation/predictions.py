@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.arrays import AnyInts, Bools, Ints
-from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import TaskSetInfo
 
@@ -42,6 +41,24 @@ class Lists(Struct, frozen=True, eq=False):
             nulls[np.searchsorted(starts, at, side="right") - 1] = True
             flat = flat.fill_null(0)
         return cls(flat.to_numpy(), starts, column.is_null().to_numpy(), nulls)
+
+    @property
+    def lengths(self) -> Ints:
+        """Number of values of each list (N,), 0 where it is missing."""
+        return np.diff(self.starts)
+
+    def worst(self, most: AnyInts) -> tuple[Bools, Ints]:
+        """Return which lists hold values below 0 or above `most` (N,), and of each one of them."""
+        there = self.lengths > 0
+        least, greatest = np.zeros((2, len(there)), np.int64)
+        if there.any():
+            least[there] = np.minimum.reduceat(self.values, self.starts[:-1][there])
+            greatest[there] = np.maximum.reduceat(self.values, self.starts[:-1][there])
+        return (least < 0) | there & (greatest > most), np.where(least < 0, least, greatest)
+
+    def sums(self) -> Ints:
+        """Return the sum of each list (N,)."""
+        return sums_up_to(self.starts[1:], self.values)
 
     def of_rows(self, rows: AnyInts, sizes: AnyInts) -> NDArray[np.integer[Any]]:
         """Return the lists of some rows one after the other; `sizes` times -1 where one misses."""
@@ -106,97 +123,33 @@ class Predictions:
         names = table.column_names
         given = {name: table.column(name) for name in ("predictions", "correct") if name in names}
         there = {name: column.is_valid().to_numpy() for name, column in given.items()}
-        self._correct = there.get("correct", np.zeros(len(table), bool))
-        self._doubled = self._correct & there.get("predictions", False)
+        self.is_correct = there.get("correct", np.zeros(len(table), bool))
+        """Rows with a list of `correct` (N,)."""
+        self.given_twice = self.is_correct & there.get("predictions", False)
         lists = next(iter(given.values()))
         if len(given) == 2:  # of which each row has one
             kind = max(
                 (column.type for column in given.values()), key=lambda t: t.value_type.bit_width
             )
             lists = pc.coalesce(*(column.cast(kind) for column in given.values()))
-        self._lists = Lists.of(lists)
-        self._second = Lists.of(table.column("second")) if "second" in names else None
-        self._table, self._groups, self._infos, self._release = table, groups, infos, release
+        self.lists = Lists.of(lists)
+        self.second = Lists.of(table.column("second")) if "second" in names else None
+        self._task_id, self._groups = table.column("task_id").to_numpy(), groups
+        self._infos, self._release = infos, release
         self._labels: dict[str, Labels] = {}
         self._right: dict[int, Bools] = {}
 
-    def given_twice(self) -> Ints:
-        """Return the rows that have both predictions and which queries are right.
+    def counted(self, group: int) -> tuple[Ints, Ints, Ints]:
+        """Return how many queries are right, of each task, and of each class of each task.
 
-        If there are none, the rows of `correct` of groups that have predictions in other rows.
+        And the number of classes of each task.  The group must have all its tasks, with lists as
+        long as there are queries.
         """
-        if self._doubled.any():
-            return np.flatnonzero(self._doubled)
-        predicted = np.unique(self._groups[~self._correct & ~self._lists.missing])
-        return np.flatnonzero(self._correct & np.isin(self._groups, predicted))
-
-    def predicted(self) -> pa.Table:
-        """Return the row, length, least and greatest value and column of each list."""
-        lists, there = self._lists, np.diff(self._lists.starts) > 0
-        row = np.flatnonzero(~lists.missing)
-        bounds = np.zeros((2, len(there)), np.int64)
-        if there.any():
-            for values, of in zip(bounds, (np.minimum, np.maximum), strict=True):
-                values[there] = of.reduceat(lists.values, lists.starts[:-1][there])
-        columns = {
-            "row": row,
-            "group": self._groups[row],
-            "length": np.diff(lists.starts)[row],
-            "has_null": lists.nulls[row],
-            "least": bounds[0][row],
-            "most": bounds[1][row],
-            "name": self._names(row),
-        }
-        return pa.table(columns)
-
-    def _names(self, rows: Ints) -> pa.DictionaryArray:
-        """Return the column that the lists of some rows are from."""
-        numbers = pa.array(self._correct[rows].astype(np.int8))
-        return pa.DictionaryArray.from_arrays(numbers, ["predictions", "correct"])
-
-    def contradictions(self) -> pa.Table:
-        """Return the rows with counts that differ from those of their lists, of the first such set.
-
-        Every group must have all its tasks, with lists as long as there are queries.
-        """
-        kinds = pa.list_(pa.int64())
-        fields = [("row", pa.int64()), ("group", pa.int64())]
-        fields += [("counted", pa.int64()), ("n_correct", pa.int64())]
-        fields += [("by_class", kinds), ("class_correct", kinds), ("name", pa.string())]
-        found: list[dict[str, Any]] = []
-        counts = self._table.column("n_correct").to_numpy()
-        named = "class_correct" in self._table.column_names
-        classes = Lists.of(self._table.column("class_correct")) if named else None
-        groups: dict[TaskSetInfo, list[int]] = {}
-        for group, info in enumerate(self._infos):
-            groups.setdefault(info, []).append(group)
-        for info, members in groups.items():
-            for group in members:
-                rows = self.rows_of(group)
-                ways = self._labels_of(info).ways[: len(rows)]
-                last = ways.cumsum()
-                counted, by_class = self._counted(group, last)
-                wrong = counted != counts[rows]
-                if classes is not None:
-                    own = classes.of_rows(rows, ways)
-                    differs = (own != by_class) & np.repeat(~classes.missing[rows], ways)
-                    wrong |= _sums_up_to(last, differs) > 0
-                for task in np.flatnonzero(wrong & ~self._lists.missing[rows]).tolist():
-                    row, span = int(rows[task]), slice(last[task] - ways[task], last[task])
-                    made: list[Any] = [row, group, int(counted[task]), int(counts[row])]
-                    of_classes = classes is not None and not classes.missing[row]
-                    made += [by_class[span].tolist(), own[span].tolist() if of_classes else None]
-                    made += self._names(rows[task : task + 1]).to_pylist()
-                    found.append(dict(zip((name for name, _ in fields), made, strict=True)))
-            if found:
-                break
-        return pa.Table.from_pylist(found, pa.schema(fields))
-
-    def _counted(self, group: int, last: Ints) -> tuple[Ints, Ints]:
-        """Return how many queries are right, of each task, and of each class of each task."""
-        ends = self._labels_of(self._infos[group]).ends[: last[-1]]
-        by_class = _sums_up_to(ends, self.right(group))
-        return _sums_up_to(last, by_class), by_class
+        labels = self._labels_of(self._infos[group])
+        ways = labels.ways[: len(self.rows_of(group))]
+        last = ways.cumsum()
+        by_class = sums_up_to(labels.ends[: last[-1]], self.right(group))
+        return sums_up_to(last, by_class), by_class, ways
 
     def right(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, class by class of each task."""
@@ -208,8 +161,8 @@ class Predictions:
     def right_in_task_order(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, in the frozen order of each task."""
         rows, labels = self.rows_of(group), self._labels_of(self._infos[group])
-        sizes, correct = labels.queries[: len(rows)], self._correct[rows]
-        own = self._lists.of_rows(rows, sizes)
+        sizes, correct = labels.queries[: len(rows)], self.is_correct[rows]
+        own = self.lists.of_rows(rows, sizes)
         expected = labels.values[: own.size]
         if correct.any():
             expected = np.where(np.repeat(correct, sizes), 1, expected)
@@ -231,43 +184,18 @@ class Predictions:
         (T, K·Q), -1 where there is none; None where second-best classes are not known of all tasks.
         Tasks have as many queries.
         """
-        rows, second = self.rows_of(group), self._second
+        rows, second = self.rows_of(group), self.second
         if second is None or second.missing[rows].any():
             return None
         labels = self._labels_of(self._infos[group])
         sizes = labels.queries[: len(rows)]
-        predicted, other = self._lists.of_rows(rows, sizes), second.of_rows(rows, sizes)
+        predicted, other = self.lists.of_rows(rows, sizes), second.of_rows(rows, sizes)
         regained = np.where(other == labels.values[: other.size], predicted, -1)
         return regained[labels.order[: other.size]].reshape(len(rows), -1)
 
-    def second_bests(self) -> Iterator[tuple[Ints, str, str]]:
-        """Yield the rows with second-best classes that break a rule, what is wrong, and expected.
-
-        Predictions, where they are there, must be positions of as many queries as there are.
-        """
-        second = self._second
-        if second is None or second.missing.all():
-            return
-        rows = np.flatnonzero(~second.missing)
-        infos = [self._infos[group] for group in self._groups[rows]]
-        whole = np.array([suite_of(info.name.suite).whole for info in infos], bool)
-        yield rows[~whole], "second is of tasks of a few classes", "tasks of all classes, or null"
-        yield rows[self._correct[rows]], "second stands beside correct", "predictions beside second"
-        n_query = np.array([info.protocol.n_query for info in infos])
-        lengths = np.diff(second.starts)[rows]
-        wrong = (lengths != n_query) | second.nulls[rows] | self._lists.missing[rows]
-        yield rows[wrong], "second is not one class for each prediction", "K·Q positions 0..K-1"
-        ways = np.repeat([info.protocol.way for info in infos], n_query)
-        values = second.of_rows(rows, n_query)
-        outside = (values < 0) | (values >= ways)
-        yield np.repeat(rows, n_query)[outside], "second is no class of the task", "0..K-1"
-        same = values == self._lists.of_rows(rows, n_query)
-        what = "the class with the highest score but one"
-        yield np.repeat(rows, n_query)[same], "second is the class that is predicted", what
-
     def complete(self, group: int) -> bool:
         """Return whether all rows of a group have a list."""
-        return not self._lists.missing[self.rows_of(group)].any()
+        return not self.lists.missing[self.rows_of(group)].any()
 
     def rows_of(self, group: int) -> Ints:
         """Return the rows of a group, in the order of its tasks."""
@@ -277,7 +205,7 @@ class Predictions:
     @cached_property
     def _ordered(self) -> tuple[Ints, Ints]:
         """Where the rows of each group begin in the order of groups and tasks, and that order."""
-        order = np.lexsort((self._table.column("task_id").to_numpy(), self._groups))
+        order = np.lexsort((self._task_id, self._groups))
         return np.searchsorted(self._groups[order], np.arange(len(self._infos) + 1)), order
 
     def _labels_of(self, info: TaskSetInfo) -> Labels:
@@ -286,7 +214,7 @@ class Predictions:
         return self._labels[info.text]
 
 
-def _sums_up_to(ends: Ints, values: NDArray[Any]) -> Ints:
+def sums_up_to(ends: Ints, values: NDArray[Any]) -> Ints:
     """Return the sums of values from the end of one part, which may be empty, to the next."""
     # int32 is eight times as fast in half of the memory, where it suffices
     kind: Any = np.int32 if values.dtype == bool and len(values) < 1 << 31 else np.int64

@@ -1,27 +1,35 @@
-"""A submission's rows in DuckDB, numbered by group, and the counts that come out of it."""
+"""A submission's rows, numbered by group and in DuckDB, and the counts that come out of it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from itertools import repeat
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import EXACT, RightQueries, run_means
-from analysis_sql.queries.engine import make_facts, new_database, view_by_task, working_database
-from benchmark_spec.errors import MissingTaskError, TooLargeError, UnknownNameError, rows
+from analysis_sql.queries.engine import new_database, view_by_task, working_database
+from benchmark_spec.errors import (
+    FSLBenchError,
+    MissingTaskError,
+    TooLargeError,
+    UnknownNameError,
+    rows,
+)
 from benchmark_spec.protocol import MAX_QUERIES, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Binding, GroupKey
+from fslbench_data.submission.columns import marks
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.validation.predictions import Predictions
+from fslbench_data.validation.predictions import Labels, Predictions
 
 if TYPE_CHECKING:
     import duckdb
@@ -50,19 +58,27 @@ class Key(Struct, frozen=True):
 
 
 class Rows(Struct, frozen=True, eq=False, dict=True):
-    """A submission's rows in a database.
+    """A submission's rows, numbered by group, and what they are checked against.
 
-    Its table `rows` has a row for each of the submission, in order (`rowid`): the number of its
-    group, task_id, n_correct, n_query and the optional columns that are there; texts as numbers,
-    and no lists of queries. `groups` has the key of each group, and what the release promises of
-    it; `keys` are the same here, in the order of their first row, `first`.
+    Attributes
+    ----------
+    keys, first
+        Key and first row of each group, in the order of these rows.
+    groups : int32 (N,)
+        The group of each row.
+    taken
+        Names that the methods may not have.
+    allow_unbound
+        Whether results need no fingerprint.
     """
 
     submission: Submission
-    connection: duckdb.DuckDBPyConnection
+    release: Release
     keys: tuple[Key, ...]
     first: tuple[int, ...]
-    predictions: Predictions | None
+    groups: Array
+    taken: Collection[str] = ()
+    allow_unbound: bool = True
 
     @property
     def where(self) -> str:
@@ -73,6 +89,18 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
     def columns(self) -> list[str]:
         """Names of the submission's columns."""
         return self.submission.columns
+
+    def column(self, name: str) -> Array:
+        """Return a column of numbers (N,)."""
+        values: Array = self.submission.table.column(name).to_numpy()
+        return values
+
+    def error(
+        self, kind: type[FSLBenchError], what: str, bad: Array, expected: str = "", fix: str = ""
+    ) -> FSLBenchError:
+        """Return the error about some rows; it names the group of the first."""
+        where = f"{self.where}, {rows(bad)} ({self.keys[self.groups[bad[0]]]})"
+        return kind(what, where=where, expected=expected, fix=fix)
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
@@ -103,33 +131,76 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
         return [n if b is None or b.tasks is None else b.tasks for b, n in declared]
 
     @cached_property
-    def bound(self) -> list[bool]:
-        """Whether each group has a fingerprint, in the metadata or in the column."""
-        numbers: set[int] = set()
-        if "fingerprint" in self.columns:
-            self.facts("group_fingerprints")
-            sql = 'SELECT DISTINCT "group" FROM group_fingerprints ORDER BY "group"'
-            numbers = {number for (number,) in self.connection.execute(sql).fetchall()}
-        bound = enumerate(self.keys)
-        return [number in numbers or self.binding(key) is not None for number, key in bound]
+    def fingerprints(self) -> tuple[Array, dict[int, tuple[int, str | None]]]:
+        """A number of each row's group and fingerprint, and of what; without a column none."""
+        if "fingerprint" not in self.columns:
+            return np.zeros(0, np.int64), {}
+        column = self.submission.table.column("fingerprint")
+        texts = [*column.chunk(0).dictionary.to_pylist(), None]
+        numbers = self.groups * np.int64(len(texts)) + _codes(column)
+        groups = map(divmod, pa.array(numbers).unique().to_pylist(), repeat(len(texts)))
+        return numbers, {g * len(texts) + code: (g, texts[code]) for g, code in groups}
 
     @cached_property
-    def _made(self) -> set[str]:
-        """Tables of facts that are there."""
-        return set()
+    def bound(self) -> list[bool]:
+        """Whether each group has a fingerprint, in the metadata or in the column."""
+        said = {group for group, text in self.fingerprints[1].values() if text is not None}
+        return [n in said or self.binding(key) is not None for n, key in enumerate(self.keys)]
 
-    def facts(self, name: str) -> bool:
-        """Make a table of facts unless it is there; False if it is about lists, and none are."""
-        of_lists = name in ("predicted", "contradictions")
-        if of_lists and self.predictions is None:
-            return False
-        if name not in self._made:
-            self._made.add(name)
-            if of_lists:
-                self.connection.register(name, getattr(self.predictions, name)())
-            else:
-                make_facts(self.connection, name)
-        return True
+    @cached_property
+    def sizes(self) -> tuple[Ints, Ints]:
+        """Classes and queries of the task of each row (N,); of tasks that are not there any."""
+        protocols = [key.info.protocol for key in self.keys]
+        ways, queries = np.array([(p.way, p.n_query) for p in protocols]).T[:, self.groups]
+        for info in self.infos:
+            if info.name.varies:
+                own = np.array([key.info is info for key in self.keys])[self.groups]
+                labels, task = Labels.of(self.release, info), self.column("task_id")[own]
+                ways[own] = labels.ways.take(task, mode="clip")
+                queries[own] = labels.queries.take(task, mode="clip")
+        return ways, queries
+
+    @cached_property
+    def predictions(self) -> Predictions | None:
+        """Which queries are right; None if no column says so."""
+        if not {"predictions", "correct"} & {*self.columns}:
+            return None
+        infos = [key.info for key in self.keys]
+        return Predictions(self.submission.table, self.groups, infos, self.release)
+
+    @cached_property
+    def database(self) -> duckdb.DuckDBPyConnection:
+        """The rows in a database.
+
+        Its table `rows` has a row for each of the submission, in order (`rowid`): its group,
+        task_id, n_correct, n_query, and the `queries` of its task. `groups` says what is expected
+        of each group.
+        """
+        # a database gives memory back when it is closed; opening one takes as long as checking few
+        large = len(self.groups) > _ROWS
+        connection = new_database() if large else working_database()
+        names = ("task_id", "n_correct", "n_query")
+        numbers = {name: self.submission.table.column(name) for name in names}
+        queries = pa.array(self.sizes[1].astype(np.int32))
+        piece = pa.table({"group": self.groups, **numbers, "queries": queries})
+        connection.register("piece", piece)
+        connection.execute("CREATE TEMP TABLE rows AS FROM piece")
+        connection.unregister("piece")
+        number = {key: answer for answer, key in enumerate(self.results)}
+        groups = {
+            "group": pa.array(range(len(self.keys)), pa.int32()),
+            "answer": pa.array([number[k.method, k.info.text] for k in self.keys], pa.int32()),
+            "run": pa.array([key.run for key in self.keys], pa.string()),
+            "n_tasks": pa.array([key.info.n_tasks for key in self.keys], pa.int32()),
+            "expected": pa.array(self.expected, pa.int32()),
+        }
+        connection.register("groups", pa.table(groups))
+        return connection
+
+    def close(self) -> None:
+        """Close the database, if one was opened."""
+        if "database" in vars(self):
+            self.database.close()
 
     def counts(self) -> list[Array]:
         """Count correct queries of each task of each result; its runs must have as many tasks.
@@ -137,41 +208,34 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
         Read from the view `by_task`, int16 (expected,), or int32 if there are runs or more than
         32,767 queries: all rules are met. Of episodes, which differ in queries, accuracies.
         """
+        firsts = [members[0] for members in self.results.values()]
         runs = np.array([len(members) for members in self.results.values()])
-        tasks = np.array([self.expected[members[0]] for members in self.results.values()])
-        rows, ends = np.cumsum(runs * tasks), np.cumsum(tasks)
+        tasks = np.array([self.expected[group] for group in firsts])
         queries = max(info.protocol.n_query for info in self.infos)
         kind = np.int16 if runs.max() == 1 and queries <= MAX_QUERIES else np.int32
-        view_by_task(self.connection)
-        varies = [self.keys[members[0]].info.name.varies for members in self.results.values()]
+        view_by_task(self.database)
         sql = "SELECT correct, asked FROM by_task WHERE method BETWEEN ? AND ?"
         counts: list[Array] = []
-        while (begin := len(counts)) < len(runs):
-            last = rows[begin] - runs[begin] * tasks[begin] + _ROWS
-            end = max(begin + 1, int(np.searchsorted(rows, last, side="right")))
-            block = self.connection.execute(sql, [begin, end - 1]).fetchnumpy()
-            first = ends[begin] - tasks[begin]
-            correct, n_query = (
-                np.split(block[name], ends[begin : end - 1] - first)
-                for name in ("correct", "asked")
+        block = np.cumsum(runs * tasks) // _ROWS
+        for results in np.split(np.arange(len(runs)), np.flatnonzero(np.diff(block)) + 1):
+            found = self.database.execute(sql, results[[0, -1]].tolist()).fetchnumpy()
+            ends = np.cumsum(tasks[results])[:-1]
+            split = zip(
+                *(np.split(found[name], ends) for name in ("correct", "asked")), strict=True
             )
-            for which, (x, n) in enumerate(zip(correct, n_query, strict=True), begin):
-                counts.append(np.asarray(x / n) if varies[which] else np.asarray(x, kind))
+            for which, (correct, asked) in zip(results.tolist(), split, strict=True):
+                varies = self.keys[firsts[which]].info.name.varies
+                counts.append(correct / asked if varies else correct.astype(kind))
         return counts
 
     @cached_property
     def inductive(self) -> set[str]:
         """Names of the methods marked inductive, in the metadata or in all of their rows."""
         about = self.submission.methods
+        said = marks(self.submission.table, "inductive")
+        unsaid = {name for name, mark in said if not mark}
         names = {name for name, method in about.items() if method.inductive}
-        if "inductive" in self.columns:
-            sql = (
-                'SELECT method FROM rows JOIN groups USING ("group") GROUP BY method '
-                "HAVING bool_and(coalesce(inductive, false))"
-            )
-            found = self.connection.execute(sql).fetchall()
-            names |= {self.methods[number] for (number,) in found}
-        return names
+        return names | {name for name, _ in said} - unsaid
 
     def right_queries(self) -> dict[int, RightQueries]:
         """Return which queries were right, by the position of the result.
@@ -199,97 +263,36 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
         return found
 
 
-class Terms(Struct, frozen=True):
-    """What a submission is checked against.
-
-    Methods may not have the names that are `taken`; results need no fingerprint with
-    `allow_unbound`.
-    """
-
-    release: Release
-    taken: Collection[str]
-    allow_unbound: bool
-
-
 _NAMES = ("method", "dataset", "task_set", "run")
-_VALUES = ("task_id", "n_correct", "n_query", "transductive", "inductive", "class_correct")
 
 
-def register(submission: Submission, release: Release) -> Rows:
-    """Put the rows of a submission into a database, where rules are checked.
+def numbered(
+    submission: Submission,
+    release: Release,
+    taken: Collection[str] = (),
+    *,
+    allow_unbound: bool = True,
+) -> Rows:
+    """Give numbers to groups of rows, in the order of their first rows.
 
     Raises an UnknownNameError for a data set or task set that the release has not.
     """
-    keys, groups = numbered(submission, release)
-    table = submission.table
-    # a database gives memory back when it is closed; opening one takes as long as checking a few
-    connection = new_database() if len(table) > _ROWS else working_database()
-    columns: dict[str, Any] = {"group": pa.array(groups)}
-    columns |= {name: table.column(name) for name in _VALUES if name in table.column_names}
-    if "fingerprint" in table.column_names:
-        column = table.column("fingerprint").unify_dictionaries()
-        every = [text for chunk in column.chunks[:1] for text in chunk.dictionary.to_pylist()]
-        texts = {text: number for number, text in enumerate(every)}
-        kind = pa.int16() if len(texts) < 1 << 15 else pa.int32()
-        numbers = pa.array([texts[text] for text in every], kind)
-        columns["fingerprint"] = pa.chunked_array(
-            [numbers.take(chunk.indices) for chunk in column.chunks], kind
-        )
-        named = [pa.array(texts.values(), kind), pa.array(texts.keys(), pa.string())]
-        connection.register("fingerprints", pa.Table.from_arrays(named, ["fingerprint", "text"]))
-    connection.register("piece", _narrow(pa.table(columns)))
-    connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM piece")
-    connection.unregister("piece")
-    predictions = None
-    if {"predictions", "correct"} & {*table.column_names}:
-        predictions = Predictions(table, groups, [key.info for key in keys], release)
-    registered = Rows(submission, connection, tuple(keys), tuple(keys.values()), predictions)
-    _register_groups(registered)
-    return registered
-
-
-def _narrow(table: pa.Table) -> pa.RecordBatchReader:
-    """Give a table with numbers in two bytes where these hold all: many rows take less memory."""
-    schema = table.schema
-    for at, each in enumerate(schema):
-        if each.type == pa.int32():
-            least, most = pc.min_max(table.column(at)).as_py().values()
-            if least is not None and max(-least, most) < 1 << 15:
-                schema = schema.set(at, each.with_type(pa.int16()))
-    batches = (batch.cast(schema) for batch in table.to_batches())
-    return pa.RecordBatchReader.from_batches(schema, batches)
-
-
-def numbered(submission: Submission, release: Release) -> tuple[dict[Key, int], Array]:
-    """Give numbers to groups in the order of their first rows.
-
-    Returns the first row of each group, and the group of each row, int16 where these suffice.
-    """
-    names = [name for name in _NAMES if name in submission.columns]
-    table = submission.table.select(names).unify_dictionaries()
-    is_new = np.arange(len(table)) == 0
-    for column in table.columns:  # of which no two are held as arrays at once
-        code = _codes(column)
-        is_new[1:] |= code[1:] != code[:-1]
-    at, group = np.flatnonzero(is_new), np.zeros(is_new.sum(), np.int64)
+    table = submission.table.select([name for name in _NAMES if name in submission.columns])
+    groups = np.zeros(len(table), np.int64)
     for column in table.columns:
-        code = _codes(column)[at]
-        group = np.unique(group * (int(code.max()) + 1) + code, return_inverse=True)[1]
-    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+        codes = _codes(column)
+        numbers = pa.array(groups * (int(codes.max()) + 1) + codes)
+        groups = numbers.dictionary_encode().indices.to_numpy()
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(groups), prepend=-1))
     infos = {(info.dataset, str(info.name)): info for info in release.task_sets}
-    keys: dict[Key, int] = {}
-    number: dict[Key, int] = {}
-    numbers = np.empty(len(first), np.int16 if len(first) < 1 << 15 else np.int32)
-    order = np.argsort(first)
-    for which, named in zip(order, table.take(at[first[order]]).to_pylist(), strict=True):
-        row = int(at[first[which]])
+    keys = []
+    for row, named in zip(first.tolist(), table.take(first).to_pylist(), strict=True):
         info = infos.get((named["dataset"], named["task_set"]))
         if info is None:
             raise _unknown(submission.source, named, row, release)
-        key = Key(named["method"], named.get("run"), info)
-        keys.setdefault(key, row)
-        numbers[which] = number.setdefault(key, len(number))
-    return keys, np.repeat(numbers[group], np.diff(np.append(at, len(table))))
+        keys.append(Key(named["method"], named.get("run"), info))
+    at = tuple(first.tolist())
+    return Rows(submission, release, tuple(keys), at, groups, taken, allow_unbound)
 
 
 def _codes(column: pa.ChunkedArray) -> Array:
@@ -297,10 +300,8 @@ def _codes(column: pa.ChunkedArray) -> Array:
 
     A null, as of a file without runs that was merged with one with runs, has the last number.
     """
-    missing = max((len(chunk.dictionary) for chunk in column.chunks), default=0)
-    indices = (chunk.indices for chunk in column.chunks)
-    parts = [(own.fill_null(missing) if own.null_count else own).to_numpy() for own in indices]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    missing = len(column.chunk(0).dictionary)
+    return np.concatenate([chunk.indices.fill_null(missing).to_numpy() for chunk in column.chunks])
 
 
 def _unknown(source: str, named: dict[str, str], row: int, release: Release) -> UnknownNameError:
@@ -309,34 +310,6 @@ def _unknown(source: str, named: dict[str, str], row: int, release: Release) -> 
         return UnknownNameError(f"task set of {dataset}", named["task_set"], there, where=where)
     fix = "if the tasks are another release's, name that one (--release)"
     return UnknownNameError("data set", dataset, release.datasets, where=where, fix=fix)
-
-
-def _register_groups(table: Rows) -> None:
-    number = {method: index for index, method in enumerate(table.methods)}
-    sets = {info.text: index for index, info in enumerate(table.infos)}
-    about = table.submission.methods
-    result = {group: i for i, groups in enumerate(table.results.values()) for group in groups}
-    # of episodes, which differ in shape, no rule of SQL holds
-    protocols = [None if k.info.name.varies else k.info.protocol for k in table.keys]
-    columns: dict[str, tuple[pa.DataType, Sequence[object]]] = {
-        "group": (pa.int32(), range(len(table.keys))),
-        "answer": (pa.int32(), [result[group] for group in range(len(table.keys))]),
-        "run": (pa.string(), [key.run for key in table.keys]),
-        "method": (pa.int32(), [number[key.method] for key in table.keys]),
-        "set": (pa.int32(), [sets[key.info.text] for key in table.keys]),
-        "declared": (
-            pa.bool_(),
-            [about[k.method].transductive if k.method in about else None for k in table.keys],
-        ),
-        "way": (pa.int32(), [p and p.way for p in protocols]),
-        "query": (pa.int32(), [p and p.query for p in protocols]),
-        "n_query": (pa.int32(), [p and p.n_query for p in protocols]),
-        "n_tasks": (pa.int32(), [key.info.n_tasks for key in table.keys]),
-        "expected": (pa.int32(), table.expected),
-        "fingerprint": (pa.string(), [key.info.fingerprint for key in table.keys]),
-    }
-    arrays = [pa.array(values, kind) for kind, values in columns.values()]
-    table.connection.register("groups", pa.Table.from_arrays(arrays, list(columns)))
 
 
 class Group(Struct, frozen=True, eq=False):
@@ -410,14 +383,11 @@ def sum_runs(table: Rows) -> list[Group]:
     """
     for members in table.results.values():
         _check_runs(table, members)
-    totals: list[float] = []
-    if len(table.results) < len(table.keys):
-        sql = (
-            "SELECT CASE WHEN any_value(g.n_query) IS NULL THEN sum(n_correct / r.n_query) "
-            'ELSE sum(n_correct) END FROM rows AS r JOIN groups AS g USING ("group") '
-            'GROUP BY "group" ORDER BY "group"'
-        )
-        totals = [total for (total,) in table.connection.execute(sql).fetchall()]
+    correct: Array = table.column("n_correct")
+    if any(info.name.varies for info in table.infos):
+        varies = np.array([key.info.name.varies for key in table.keys])[table.groups]
+        correct = np.where(varies, correct / table.column("n_query"), correct)
+    totals = np.bincount(table.groups, correct)
     right = table.right_queries()
     return [
         Group(
@@ -427,7 +397,7 @@ def sum_runs(table: Rows) -> list[Group]:
             all(table.bound[i] for i in members),
             tuple(run for i in members if (run := table.keys[i].run) is not None),
             np.array(
-                [totals[i] for i in members] if len(members) > 1 else (),
+                totals[members] if len(members) > 1 else (),
                 np.float64 if counts.dtype.kind == "f" else np.int64,
             ),
             right=right.get(number),

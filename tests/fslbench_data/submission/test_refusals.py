@@ -239,7 +239,7 @@ def test_nested_json_lines(name, tmp_path):
     """pyarrow calls itself for each level, and takes the process with it."""
     path = tmp_path / "x.jsonl"
     path.write_text(NESTED[name])
-    with pytest.raises(errors.UnreadableError, match=r"is nested [0-9]+ deep") as caught:
+    with pytest.raises(errors.UnreadableError, match=r"is nested|is not one object") as caught:
         Submission.read(path)
     _clean(caught.value)
 
