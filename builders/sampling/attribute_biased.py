@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import LADDER, Protocol
-from fslbench_data.tasks.draw import DrawnTasks, Positions, check_number
+from fslbench_data.tasks.draw import DrawnTasks, Ints, check_number
 
 Bools = NDArray[np.bool_]
 
@@ -33,7 +33,7 @@ class ClassAttributes:
         return int(self.has.shape[1])
 
     @cached_property
-    def present(self) -> Positions:
+    def present(self) -> Ints:
         """The attributes (P,) that any image of the class has."""
         return np.flatnonzero(self.has.any(axis=1))
 
@@ -43,7 +43,7 @@ class ClassAttributes:
         exact = np.float32 if len(self) * self.present.size < 2**24 else np.float64
         return np.ascontiguousarray(self.has[self.present].T).astype(exact)
 
-    def scores(self, candidates: Positions, chosen: Positions) -> Positions:
+    def scores(self, candidates: Ints, chosen: Ints) -> Ints:
         """Compute n times the score of each candidate (n,): how usual its attributes are."""
         counting = self._counting
         among = np.zeros(len(self), counting.dtype)
@@ -108,7 +108,7 @@ class Ladder:
     """
 
     steps: dict[str, DrawnTasks]
-    attributes: Positions
+    attributes: Ints
     inter_class: Bools
 
 
@@ -165,7 +165,7 @@ def draw_ladder(
 
 _FEW_CLASSES = "too few classes have an attribute that enough images have and enough lack"
 
-Images = dict[str, Positions]
+Images = dict[str, Ints]
 """Images of each step."""
 
 
@@ -185,14 +185,14 @@ class _Drawing:
         self._free = [np.ones((len(STEPS), len(of)), bool) for of in self._classes]
         self._choices = [self._choices_of(c) for c in range(len(self._classes))]
         self.eligible = np.flatnonzero([of.size for of in self._choices])
-        self.drawn: list[tuple[Positions, Positions, Images, Images, list[bool]]] = []
+        self.drawn: list[tuple[Ints, Ints, Images, Images, list[bool]]] = []
 
     @property
     def different(self) -> int:
         """How many different attributes classes can have in a task."""
         return len(set().union(*(of.tolist() for of in self._choices)))
 
-    def _choices_of(self, c: int) -> Positions:
+    def _choices_of(self, c: int) -> Ints:
         has, free = self._classes[c].has, self._free[c]
         have = has[:, free[1:].all(axis=0)].sum(axis=1)
         lack = np.array([(~has[:, of_step]).sum(axis=1) for of_step in free[2:]]).min(axis=0)
@@ -249,9 +249,7 @@ class _Drawing:
             self.eligible = np.flatnonzero([of.size for of in self._choices])
         return None
 
-    def _pools(
-        self, c: int, attributes: Positions, place: int
-    ) -> tuple[Positions, dict[str, Positions], bool]:
+    def _pools(self, c: int, attributes: Ints, place: int) -> tuple[Ints, dict[str, Ints], bool]:
         """Find a class's images for support, and for queries by step, whether of another class."""
         every, free = self._classes[c].has, self._free[c]
         has, has_other = every[attributes[place]], every[np.delete(attributes, place)].any(axis=0)
@@ -265,7 +263,7 @@ class _Drawing:
             inter,
         )
 
-    def _pick(self, part: str, pools: Sequence[Positions], count: int) -> Positions:
+    def _pick(self, part: str, pools: Sequence[Ints], count: int) -> Ints:
         """Draw so many of each pool: (K, count)."""
         drawn = self._stream[part].subsets(np.array([pool.size for pool in pools]), count)
         return np.array([pool[i] for pool, i in zip(pools, drawn, strict=True)])
