@@ -78,17 +78,12 @@ def image_attributes(
             expected="one row for each image, by id",
         )
     lists = table.column("attributes").combine_chunks()
-    flat = lists.flatten()
-    lengths = np.diff(lists.offsets.to_numpy())
-    owner = np.repeat(np.arange(len(ids)), lengths)
-    names, of = np.unique(np.array(flat.to_pylist(), object), return_inverse=True)
-    starts = np.searchsorted(owner, np.concatenate([[0], np.cumsum(sizes)]))
-    classes = []
-    for c, first in enumerate(np.cumsum(sizes) - sizes):
-        mine = slice(starts[c], starts[c + 1])
-        has = np.zeros((names.size, int(sizes[c])), bool)
-        has[of[mine], owner[mine] - first] = True
-        classes.append(ClassAttributes(has))
+    owner = np.repeat(ids, np.diff(lists.offsets.to_numpy()))
+    words = np.array(lists.flatten().to_pylist(), object)
+    names, of = np.unique(words, return_inverse=True)
+    has = np.zeros((names.size, ids.size), bool)
+    has[of, owner] = True
+    classes = (ClassAttributes(own.copy()) for own in np.split(has, np.cumsum(sizes)[:-1], axis=1))
     return ImageAttributes(tuple(map(str, names)), tuple(classes))
 
 
@@ -151,30 +146,26 @@ def draw_ladder(
             expected=f"at least {protocol.way} such classes, and as many attributes",
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
-    classes, chosen, supports, queries, inter_class = zip(*drawing.drawn, strict=True)
-    ids = np.array(classes, np.int32)
+    ids, chosen, inter_class, images = zip(*drawing.drawn, strict=True)
     steps = {}
     for step in STEPS:
-        support, query = (
-            np.array([images[step] for images in of_tasks], np.int32)
-            for of_tasks in (supports, queries)
-        )
-        steps[step] = DrawnTasks(protocol, ids, support, query)
-    return Ladder(steps, np.array(chosen, np.int64), np.array(inter_class))
+        support, query = (np.array(part) for part in zip(*(of[step] for of in images), strict=True))
+        steps[step] = DrawnTasks(protocol, np.array(ids), support, query)
+    return Ladder(steps, np.array(chosen), np.array(inter_class))
 
 
 _FEW_CLASSES = "too few classes have an attribute that enough images have and enough lack"
 
-Images = dict[str, Ints]
-"""Images of each step."""
+Images = dict[str, tuple[Ints, Ints]]
+"""Support images (K, S) and query images (K, Q) of each step."""
 
 
 class _Drawing:
     """Tasks drawn so far, and of each class which images are free on each step, (5, n).
 
-    A task has classes (K,), their attributes (K,), images (K, S) and (K, Q) of each step, and
-    whether there were Q candidates with another class's attribute.  `choices` are the attributes
-    that a class can have in a task, `eligible` the classes that have any.
+    A task has classes (K,), their attributes (K,), whether there were Q candidates with another
+    class's attribute, and images.  `choices` are the attributes that a class can have in a task,
+    `eligible` the classes that have any.
     """
 
     def __init__(
@@ -185,7 +176,7 @@ class _Drawing:
         self._free = [np.ones((len(STEPS), len(of)), bool) for of in self._classes]
         self._choices = [self._choices_of(c) for c in range(len(self._classes))]
         self.eligible = np.flatnonzero([of.size for of in self._choices])
-        self.drawn: list[tuple[Ints, Ints, Images, Images, list[bool]]] = []
+        self.drawn: list[tuple[Ints, Ints, list[bool], Images]] = []
 
     @property
     def different(self) -> int:
@@ -228,7 +219,6 @@ class _Drawing:
             for steps, taken in zip(free, support, strict=True)
         ]
         queries = {
-            "random": both[:, shot:],
             "support": self._pick("support", rest, query),
             **{s: self._pick(s, [of[s] for of in for_query], query) for s in ("intra", "inter")},
         }
@@ -239,12 +229,13 @@ class _Drawing:
             scores = self._classes[c].scores(pool, attributes)
             lowest.append(pool[np.lexsort((chance, scores))[:query]])
         queries["biased"] = np.array(lowest)
-        supports = dict.fromkeys(STEPS, support) | {"random": both[:, :shot]}
-        self.drawn.append((chosen, attributes, supports, queries, list(inter_class)))
+        images = {"random": (both[:, :shot], both[:, shot:])}
+        images |= {step: (support, query) for step, query in queries.items()}
+        self.drawn.append((chosen, attributes, list(inter_class), images))
         if not self._reuse:
             for i, c in enumerate(chosen):
                 for row, step in enumerate(STEPS):
-                    self._free[c][row, [*supports[step][i], *queries[step][i]]] = False
+                    self._free[c][row, np.concatenate([part[i] for part in images[step]])] = False
                 self._choices[c] = self._choices_of(c)
             self.eligible = np.flatnonzero([of.size for of in self._choices])
         return None
@@ -290,6 +281,6 @@ def with_other_support(
             free[query] = False
             pools.append(np.flatnonzero(free))
     picked = stream.subsets(np.array([pool.size for pool in pools]), protocol.shot)
-    support = np.array([pool[i] for pool, i in zip(pools, picked, strict=True)], np.int32)
+    support = np.array([pool[i] for pool, i in zip(pools, picked, strict=True)])
     shape = (*biased.class_ids.shape, protocol.shot)
     return DrawnTasks(protocol, biased.class_ids, support.reshape(shape), biased.query)

@@ -19,7 +19,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import COUNTERFACTUAL, Protocol
 from builders.sampling.attribute_biased import ATTEMPTS
-from fslbench_data.tasks.draw import DrawnTasks, Groups, Ints, check_number
+from fslbench_data.tasks.draw import DrawnTasks, Groups, Ints, check_number, first_image_ids
 
 STEPS = tuple(COUNTERFACTUAL)
 
@@ -54,22 +54,19 @@ def versions(
         raise SamplingError(f"all images have the same value: {values}", where=dataset)
     texts = table.column("text").to_pylist()
     by_class: list[dict[int, Ints]] = []
-    first = 0
-    for size in class_sizes:
-        images = range(first, first + size)
-        objects: defaultdict[str | None, list[int]] = defaultdict(list)
-        for i in images:
-            objects[texts[i]].append(i)
+    for first, size in zip(first_image_ids(class_sizes).tolist(), class_sizes, strict=True):
+        objects: defaultdict[str, list[int]] = defaultdict(list)
+        for i in range(first, first + size):
+            if texts[i] is not None:
+                objects[texts[i]].append(i)
         by_group: defaultdict[int, list[list[int]]] = defaultdict(list)
-        for name, members in objects.items():
+        for members in objects.values():
             members.sort(key=lambda i: lists[i][0])
-            if name is not None and tuple(lists[i][0] for i in members) == values:
+            if tuple(lists[i][0] for i in members) == values:
                 group = int(groups[members[0]])
-                by_group[group if group >= 0 else -1 - members[0]].append(
-                    [i - first for i in members]
-                )
+                same = [i - first for i in members]
+                by_group[group if group >= 0 else -1 - members[0]].append(same)
         by_class.append({group: np.array(same) for group, same in sorted(by_group.items())})
-        first += size
     return Versions(values, tuple(by_class))
 
 

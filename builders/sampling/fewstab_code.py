@@ -11,13 +11,12 @@ from collections import Counter
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.attribute_biased import Bools, ImageAttributes, Ladder
-from fslbench_data.tasks.draw import DrawnTasks, Ints, split_support
+from fslbench_data.tasks.draw import DrawnTasks, Ints, check_number, split_support
 
 ATTEMPTS = 20_000
 """Draws in a row that give no task, after which there is none."""
@@ -36,14 +35,14 @@ def draw_released(
     dataset: str,
     label: str,
     seed: int,
-    tasks: int,
+    tasks: int | None,
 ) -> Ladder:
     """Draw so many tasks, `released`, and `matched` random ones of the same classes.
 
-    Images recur from task to task.
-
-    SamplingError if too few attributes fit a class, or a task cannot be found.
+    Images recur from task to task.  SamplingError if too few attributes fit a class, or a task
+    cannot be found.
     """
+    check_number(tasks, True, dataset)
     drawing = _Drawing(attributes, protocol, ("fewstab", dataset, label, str(protocol), seed))
     if drawing.fitting.size < protocol.way:
         raise SamplingError(
@@ -53,11 +52,10 @@ def draw_released(
             f"have and {protocol.query} lack",
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
-    drawn = [drawing.task(f"{dataset}, attributes {label}") for _ in range(tasks)]
+    drawn = [drawing.task(f"{dataset}, attributes {label}") for _ in range(tasks or 0)]
     ids, support, query, inter_class = (
         np.array([[place[part] for place in places] for _, places in drawn]) for part in range(4)
     )
-    ids, support, query = (part.astype(np.int32) for part in (ids, support, query))
     steps = {
         "released": DrawnTasks(protocol, ids, support, query),
         "matched": drawing.matched(ids),
@@ -159,7 +157,7 @@ class _Drawing:
             for column in has.T
         ]
 
-    def matched(self, ids: NDArray[np.int32]) -> DrawnTasks:
+    def matched(self, ids: Ints) -> DrawnTasks:
         """Draw random images of the same classes."""
         sizes = np.array([has.shape[1] for has in self._has])[ids.reshape(-1)]
         images = self._stream["matched"].subsets(sizes, self._protocol.per_class)

@@ -281,25 +281,22 @@ def _chosen(
                 "data set", dataset, release.datasets, where=str(release), fix=fix
             )
     kind: Kind = "features" if images is None else "pictures" if images is True else "images"
-    if callable(features):
-        features, able = None, tuple(datasets)
-    else:
-        able = release.datasets_with(kind, features or "")
+    named, where = features if isinstance(features, str) else "", f"release {release}"
+    able = tuple(datasets) if callable(features) else release.datasets_with(kind, named)
     if not able and images is True:
         raise SpecError(
             "the release holds no pictures",
-            where=f"release {release}",
+            where=where,
             expected="pictures in the release, or a folder of them",
             fix="name the folder that holds the images: --images FOLDER; in Python images=FOLDER",
         )
     if not able:
-        backbones = release.backbones
-        raise UnknownNameError("features", features or "", backbones, where=f"release {release}")
+        raise UnknownNameError("features", named, release.backbones, where=where)
     wanted = [info for info in release.task_sets if info.dataset in (datasets or able)]
     if not wanted:
         raise SpecError(
             f"there are no tasks of {listing(datasets or able)}",
-            where=f"release {release}, {features or kind}",
+            where=f"{where}, {named or kind}",
             expected="inputs of a data set that has task sets",
             fix="name a release that has tasks for these inputs: --release; in Python release=",
         )
