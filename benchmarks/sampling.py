@@ -61,7 +61,7 @@ def coco(sampler: str) -> dict[str, float]:
     sizes, protocol = lookup("mscoco").class_sizes, Protocol(5, 5, 5)
 
     def ours() -> int:
-        return len(draw_open(sizes, protocol, dataset="mscoco", seed=0, max_tasks=COCO_TASKS))
+        return len(draw_open(sizes, protocol, dataset="mscoco", seed=0, tasks=COCO_TASKS))
 
     def plain() -> int:
         generator = np.random.RandomState(0)

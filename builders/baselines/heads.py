@@ -194,35 +194,28 @@ class Predictor:
 
     def __call__(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
         """Predict int64 (T, M), positions of classes, of ids (T, K, S) and (T, M)."""
-        return self.best(support, query, 1)[..., 0]
+        return self.best(support, query)[..., 0]
 
-    def best(self, support: NDArray[Any], query: NDArray[Any], most: int) -> NDArray[np.int64]:
-        """Return the same of the classes with the highest scores (T, M, most), the best first."""
-        predicted, close = _best(self._head, self._unit, support, query, most)
+    def best(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the same of the two classes with the highest scores (T, M, 2), the best first."""
+        predicted, close = _best(self._head, self._unit, support, query)
         again = np.flatnonzero(close.any(axis=1))
         if again.size:
-            support, query = support[again], query[again]
-            used, place = np.unique(
-                np.concatenate([support.reshape(-1), query.reshape(-1)]), return_inverse=True
-            )
-            rows = place.reshape(-1)
-            predicted[again], _ = _best(
-                replace(self._head, double=True),
-                unit_vectors(self._features[used], self._device),
-                rows[: support.size].reshape(support.shape),
-                rows[support.size :].reshape(query.shape),
-                most,
-            )
+            ids = support[again], query[again]
+            used = np.unique(np.concatenate([part.reshape(-1) for part in ids]))
+            unit = unit_vectors(self._features[used], self._device)
+            rows = (np.searchsorted(used, part) for part in ids)
+            predicted[again], _ = _best(replace(self._head, double=True), unit, *rows)
         return predicted
 
 
 def _best(
-    head: Head, unit: Tensor, support: NDArray[Any], query: NDArray[Any], most: int
+    head: Head, unit: Tensor, support: NDArray[Any], query: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the best classes (T, M, most), and which of them (T, M) float32 does not decide."""
+    """Return the best two classes (T, M, 2), and which of them (T, M) float32 does not decide."""
     torch = require("torch")
     at = [torch.from_numpy(ids.astype(np.int64)).to(unit.device) for ids in (support, query)]
-    predicted = torch.empty((*query.shape, most), dtype=torch.int64)
+    predicted = torch.empty((*query.shape, 2), dtype=torch.int64)
     close = torch.zeros(query.shape, dtype=torch.bool)
     gathered = (support[:1].size + query[:1].size) * unit.shape[1] * unit.element_size()
     of_task = max(1, gathered)
@@ -232,13 +225,10 @@ def _best(
         for start in range(0, len(query), step):
             some = slice(start, start + step)
             scores = head.scores(unit, *(ids[some] for ids in at))
-            if not head.double:
-                best = scores.topk(min(most + 1, scores.shape[-1]), dim=-1)
-                predicted[some] = best.indices[..., :most]
-                close[some] = (best.values.diff(dim=-1) > -CLOSE).any(dim=-1)
-            elif most == 1:
-                predicted[some] = scores.argmax(dim=-1, keepdim=True)
-            else:  # of equal scores, the first is the best
+            if head.double:  # of equal scores, the first is the best
                 order = scores.argsort(dim=-1, descending=True, stable=True)
-                predicted[some] = order[..., :most]
+            else:
+                best, order = scores.topk(min(3, scores.shape[-1]), dim=-1)
+                close[some] = (best.diff(dim=-1) > -CLOSE).any(dim=-1)
+            predicted[some] = order[..., :2]
     return predicted.numpy(), close.numpy()

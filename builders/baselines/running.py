@@ -33,21 +33,22 @@ TASKS = 512
 Range = tuple[int, int]
 """Which of the task sets, and the first of its tasks."""
 
+Sets = Sequence[tuple[NDArray[Any], NDArray[Any]]]
+"""The image ids of each task set's support (T, K, S) and queries (T, M)."""
+
 
 @dataclass(frozen=True)
 class TaskRanges:
     """The job that predicts ranges of tasks with a head, on features (N, D) of a data set's images.
 
-    `sets` has the image ids of each task set's support (T, K, S) and queries (T, M); a
-    prediction is the best class of each query, or the best few.
+    A prediction is the best two classes of each query.
     """
 
     head: str
     features: NDArray[Any] = field(repr=False)
-    sets: Sequence[tuple[NDArray[Any], NDArray[Any]]] = field(repr=False)
+    sets: Sets = field(repr=False)
     device: str
     threads: int
-    most: int = 1
 
     def start(self) -> Work[Range, NDArray[np.int64]]:
         """Put the features where the head works."""
@@ -56,10 +57,8 @@ class TaskRanges:
 
         def work(ranges: Iterable[Range]) -> Iterator[NDArray[np.int64]]:
             for number, first in ranges:
-                support, query = self.sets[number]
                 with reproducible(self.threads):
-                    tasks = slice(first, first + TASKS)
-                    yield predict.best(support[tasks], query[tasks], self.most)
+                    yield predict.best(*(ids[first : first + TASKS] for ids in self.sets[number]))
 
         return work
 
@@ -67,29 +66,22 @@ class TaskRanges:
 def predictions(
     head: str,
     features: NDArray[Any],
-    sets: Sequence[tuple[NDArray[Any], NDArray[Any]]],
+    sets: Sets,
     *,
     device: str = "cpu",
     engine: Engine | None = None,
     threads: int | None = None,
-    most: int = 1,
 ) -> list[NDArray[np.int64]]:
-    """Predict, with a head, the tasks of each set: int64 (T, M), positions 0..K-1 of classes.
+    """Predict, with a head, the tasks of each set: int64 (T, M, 2), positions 0..K-1 of classes.
 
-    With `most` above 1, the classes with the highest scores (T, M, most), the best first.
+    They are the classes with the highest scores, the best first.
     """
-    job = TaskRanges(head, features, list(sets), device, threads or default_threads(), most)
-    ranges = [
-        (number, first)
-        for number, (support, _) in enumerate(sets)
-        for first in range(0, len(support), TASKS)
-    ]
+    job = TaskRanges(head, features, sets, device, threads or default_threads())
+    ranges = [(n, first) for n, (of, _) in enumerate(sets) for first in range(0, len(of), TASKS)]
     predicted: list[list[NDArray[np.int64]]] = [[] for _ in sets]
-    positions: NDArray[np.int64]
-    for (number, _), positions in (engine or LocalEngine()).run(job, ranges):
-        predicted[number].append(positions)
-    found = [np.concatenate(parts) for parts in predicted]
-    return found if most > 1 else [positions[..., 0] for positions in found]
+    for (number, _), best in (engine or LocalEngine()).run(job, ranges):
+        predicted[number].append(best)
+    return [np.concatenate(parts) for parts in predicted]
 
 
 def run_head(
@@ -113,34 +105,21 @@ def run_head(
     recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
     for dataset in datasets:
         inputs = release.features(dataset, backbone) if features is None else features(dataset)
-        infos = [
-            info
-            for info in release.task_sets
-            if info.dataset == dataset and (not task_sets or str(info.name) in task_sets)
-        ]
-        every = [release.task_set(dataset, str(info.name)) for info in infos]
-        for episodes in every:
-            if isinstance(episodes, Episodes):
-                recorder.add_task_set(episodes, _of_episodes(head, inputs, episodes, threads))
-        for most in (1, 2):  # of all classes at once, new classes take the second-best ones
-            sets = [tasks for tasks in every if _known_classes(tasks) == most]
-            arrays = [(tasks.support, tasks.query) for tasks in sets]
-            predicted = predictions(
-                head, inputs, arrays, device=device, engine=engine, threads=threads, most=most
-            )
-            for tasks, positions in zip(sets, predicted, strict=True):
-                if most == 1:
-                    recorder.add_task_set(tasks, positions)
+        sets: list[TaskSet] = []
+        for info in release.task_sets:
+            if info.dataset == dataset and (not task_sets or str(info.name) in task_sets):
+                tasks = release.task_set(dataset, str(info.name))
+                if isinstance(tasks, Episodes):
+                    recorder.add_task_set(tasks, _of_episodes(head, inputs, tasks, threads))
                 else:
-                    recorder.add_task_set(tasks, positions[..., 0], positions[..., 1])
+                    sets.append(tasks)
+        arrays, how = [(tasks.support, tasks.query) for tasks in sets], {"device": device}
+        found = predictions(head, inputs, arrays, **how, engine=engine, threads=threads)
+        for tasks, best in zip(sets, found, strict=True):
+            # of all classes at once, new classes take the second-best ones
+            whole = suite_of(tasks.info.name.suite).whole and tasks.info.protocol.way > 2
+            recorder.add_task_set(tasks, best[..., 0], best[..., 1] if whole else None)
     return recorder.submission()
-
-
-def _known_classes(tasks: TaskSet) -> int:
-    """Return how many classes are predicted of a query; 0 of episodes, which run separately."""
-    if isinstance(tasks, Episodes):
-        return 0
-    return 2 if suite_of(tasks.info.name.suite).whole and tasks.info.protocol.way > 2 else 1
 
 
 def _of_episodes(
@@ -204,7 +183,7 @@ def run_ft(
         journal=journal,
         show_progress=show_progress,
     )
-    about = {
+    methods = {
         name: replace(method, backbone=backbone.name) for name, method in submission.methods.items()
     }
-    return replace(submission, methods=about)
+    return replace(submission, methods=methods)

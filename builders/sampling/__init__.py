@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -15,7 +15,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import Protocol, TaskSetName, suite_of
+from benchmark_spec.protocol import FAMILIES, Protocol, TaskSetName, suite_of
 from builders.sampling.attribute_biased import (
     ImageAttributes,
     Ladder,
@@ -26,106 +26,39 @@ from builders.sampling.attribute_biased import (
 from builders.sampling.balanced import draw_balanced, draw_grouped
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.fewstab_code import draw_released
+from fslbench_data.tasks import redraw
 from fslbench_data.tasks.draw import (
     DrawnTasks,
-    Groups,
+    Wanted,
     checked_sizes,
     draw_open,
     freeze,
     split_support,
 )
-from fslbench_data.tasks.redraw import SAMPLER_VERSION, draw_uniform
-from fslbench_data.tasks.redraw import draw_again as draw_any_again
 
 PUBLISHED_SEED, PUBLISHED_MOST = 0, 2000
 """The seed of the suite `published`, and how many tasks it has at most."""
 
 
 def draw_task_set(
-    dataset: str,
-    name: TaskSetName,
-    class_sizes: Sequence[int],
-    *,
-    seed: int = 0,
-    tasks: int | None = None,
-    groups: Groups | None = None,
-    attributes: pa.Table | None = None,
-    **part: Any,
+    dataset: str, name: TaskSetName, class_sizes: Sequence[int], *, seed: int = 0, **how: Any
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Draw and freeze a task set.
+    """Draw and freeze a task set of any suite, as :func:`fslbench_data.tasks.redraw.draw_tasks`.
 
-    Parameters
-    ----------
-    dataset, name
-        The data set and the task set; both key the random streams.
-    class_sizes
-        Images of each class, in the frozen order of classes.
-    seed
-        Of every suite but `published`, which has its own.
-    tasks
-        How many: needed for `closed` and other suites that reuse images, a cap for `open` and
-        others that do not, the number for `balanced` (as many as possible if absent) and `pooled`;
-        `published` stops at 2000.
-    groups
-        Group of each image (:func:`groups_of`), needed for `grouped`; `pooled` draws them, too.
-    attributes
-        Of the images, for suites that are made with them.
-    part
-        Of `allway`: `paths` and `test` of :func:`fslbench_data.tasks.redraw.draw_uniform`.
-
-    Returns
-    -------
-    table, provenance
-        Of the schema :func:`benchmark_spec.schemas.task_set`, and what it takes to draw it again.
+    Parameters, `tasks` and what is known of the images, are those of
+    :class:`fslbench_data.tasks.draw.Wanted`.
     """
-    seed, suite, protocol = int(seed), name.suite, name.protocol
-    how: dict[str, Any] = {
-        "suite": suite, "sampler_version": SAMPLER_VERSION, "generator": "Philox",
-    }  # fmt: skip
-    keyed: dict[str, Any] = {"dataset": dataset, "seed": seed}
-    if suite_of(suite).uniform:
-        uniform: dict[str, Any] = {"seed": seed, "tasks": tasks, "groups": groups}
-        return draw_uniform(dataset, name, class_sizes, **uniform, **part)
-    if label := suite_of(suite).attributes:
-        if attributes is None:
-            raise SamplingError(
-                f"a {suite} set needs the attributes {label!r} of the images",
-                where=f"{dataset}/{name}",
-                fix=f'give the data set attributes = {{ {label} = "..." }}: a recipe of '
-                "docs/bias.md",
-            )
-        of_images: dict[str, Any] = {"attributes": attributes, "groups": groups}
-        table, special = _draw_with_attributes(
-            dataset, name, class_sizes, seed=seed, tasks=tasks, **of_images
+    return redraw.draw_tasks(Wanted(dataset, name, class_sizes, int(seed), **how), SAMPLERS)
+
+
+def _published(wanted: Wanted) -> redraw.Drawn:
+    if wanted.tasks is not None or wanted.seed != PUBLISHED_SEED:
+        raise SamplingError(
+            "the published task sets are what they are",
+            expected=f"seed {PUBLISHED_SEED} and no number of tasks",
         )
-        return table, {**how, **special, "seed": seed}
-    if suite == "published":
-        if tasks is not None or seed != PUBLISHED_SEED:
-            raise SamplingError(
-                "the published task sets are what they are",
-                expected=f"seed {PUBLISHED_SEED} and no number of tasks",
-            )
-        drawn = draw_published(class_sizes, protocol, dataset=dataset)
-        how |= {"generator": "RandomState", "max_tasks": PUBLISHED_MOST}
-    elif suite == "open":
-        drawn = draw_open(class_sizes, protocol, **keyed, max_tasks=tasks)
-        how["max_tasks"] = tasks
-    elif suite == "balanced":
-        drawn = draw_balanced(class_sizes, protocol, **keyed, tasks=tasks)
-        how["tasks"] = tasks
-    elif suite == "grouped":
-        if groups is None:
-            raise SamplingError(
-                "a grouped set needs the groups of the images",
-                where=f"{dataset}/{name}",
-                fix="give a source with an images table; counts of a catalogue have no groups",
-            )
-        drawn = draw_grouped(class_sizes, protocol, **keyed, groups=groups, max_tasks=tasks)
-        how["max_tasks"] = tasks
-    else:
-        raise SamplingError(f"no sampler draws the suite {suite!r}")
-    shuffle = Stream(suite, dataset, str(protocol), seed, "queries")
-    return freeze(drawn, class_sizes, shuffle), {**how, "seed": seed}
+    drawn = draw_published(wanted.class_sizes, wanted.name.protocol, dataset=wanted.dataset)
+    return drawn, {"generator": "RandomState", "max_tasks": PUBLISHED_MOST}
 
 
 def draw_published(
@@ -139,72 +72,56 @@ def draw_published(
     sizes = checked_sizes(class_sizes, protocol, dataset)
     generator = np.random.RandomState(PUBLISHED_SEED)
     unused = [np.arange(size, dtype=np.int32) for size in sizes]
-    left = sizes.copy()
     class_ids: list[NDArray[Any]] = []
-    images: list[NDArray[Any]] = []
+    images: list[list[NDArray[Any]]] = []
     while len(class_ids) < max_tasks:
-        eligible = np.flatnonzero(left >= protocol.per_class)
+        eligible = np.flatnonzero([left.size >= protocol.per_class for left in unused])
         if eligible.size < protocol.way:
             break
-        chosen = generator.choice(eligible, protocol.way, replace=False)
-        drawn = np.empty((protocol.way, protocol.per_class), np.int32)
-        for slot, class_id in enumerate(chosen):
+        class_ids.append(generator.choice(eligible, protocol.way, replace=False))
+        images.append([])
+        for class_id in class_ids[-1]:
             # RandomState.choice without replacement is the head of a permutation
-            at = generator.permutation(left[class_id])[: protocol.per_class]
-            drawn[slot] = unused[class_id][at]
+            at = generator.permutation(unused[class_id].size)[: protocol.per_class]
+            images[-1].append(unused[class_id][at])
             unused[class_id] = np.delete(unused[class_id], at)
-            left[class_id] -= protocol.per_class
-        class_ids.append(chosen)
-        images.append(drawn)
-    return split_support(protocol, np.stack(class_ids), np.stack(images))
+    return split_support(protocol, np.stack(class_ids), np.array(images))
 
 
-def _draw_with_attributes(
-    dataset: str,
-    name: TaskSetName,
-    class_sizes: Sequence[int],
-    *,
-    seed: int,
-    tasks: int | None,
-    attributes: pa.Table,
-    groups: Groups | None = None,
-) -> tuple[pa.Table, dict[str, Any]]:
-    """Draw and freeze a task set that is made with attributes.
-
-    Gives its table, and what is special in its provenance.
-    """
-    suite = suite_of(name.suite)
+def _with_attributes(wanted: Wanted) -> redraw.Drawn:
+    """Draw and freeze a task set that is made with attributes."""
+    suite, protocol, sizes = suite_of(wanted.name.suite), wanted.name.protocol, wanted.class_sizes
+    if wanted.attributes is None:
+        label = suite.attributes
+        raise SamplingError(
+            f"a {suite.name} set needs the attributes {label!r} of the images",
+            where=wanted.where,
+            fix=f'give the data set attributes = {{ {label} = "..." }}: a recipe of docs/bias.md',
+        )
     reuse = suite.interval == "closed"
-    how: dict[str, Any] = {"dataset": dataset, "label": suite.attributes, "seed": seed}
-    how |= {"tasks": tasks, "reuse": reuse}
-    table_of = _Attributes(content_digest(attributes), attributes)
-    sizes, protocol = tuple(class_sizes), name.protocol
+    how = wanted.given() | {"label": suite.attributes, "reuse": reuse}
+    of = _Attributes(content_digest(wanted.attributes), wanted.attributes)
     if suite.family == "counterfactual":
-        alone = np.full(sum(class_sizes), -1) if groups is None else groups
-        objects = versions(attributes, class_sizes, alone, dataset)
+        groups = np.full(sum(sizes), -1) if wanted.groups is None else wanted.groups
+        objects = versions(of.table, sizes, groups, wanted.dataset)
         steps, which = draw_counterfactual(objects, protocol, **how)
         drawn, values = steps[suite.step], np.array(objects.values, object)[which]
         inter_class = np.full(which.shape, suite.step == "other")
     else:
-        ladder, of_images = _ladder(table_of, sizes, protocol, suite.family == "fewstab", **how)
+        ladder, of_images = _ladder(of, tuple(sizes), protocol, suite.family == "fewstab", **how)
         if suite.family == "ablation":
-            about = Stream("ablation", dataset, suite.attributes, str(protocol), seed, suite.step)
-            drawn = with_other_support(ladder, of_images, suite.step, about)
+            key = ("ablation", wanted.dataset, suite.attributes, str(protocol), wanted.seed)
+            drawn = with_other_support(ladder, of_images, suite.step, Stream(*key, suite.step))
         else:
             drawn = ladder.steps[suite.step]
         values = np.array(of_images.names, object)[ladder.attributes]
         inter_class = ladder.inter_class & (suite.step != "matched")
-    queries = Stream(name.suite, dataset, str(protocol), seed, "queries")
-    table = freeze(drawn, class_sizes, queries)
-    schema = schemas.task_set(name)
-    for column, flat in (
-        ("attributes", pa.array(values.reshape(-1).tolist(), pa.string())),
-        ("inter_class", pa.array(inter_class.reshape(-1))),
-    ):
+    table, schema = freeze(drawn, sizes, wanted.stream("queries")), schemas.task_set(wanted.name)
+    for column, flat in (("attributes", values), ("inter_class", inter_class)):
         kind = schema.field(column).type
-        table = table.append_column(column, pa.FixedSizeListArray.from_arrays(flat, type=kind))
-    number = {"tasks" if reuse else "max_tasks": tasks}
-    return table, {**number, "attributes": table_of.digest}
+        array = pa.array(flat.reshape(-1).tolist(), kind.value_type)
+        table = table.append_column(column, pa.FixedSizeListArray.from_arrays(array, type=kind))
+    return table, {"tasks" if reuse else "max_tasks": wanted.tasks, "attributes": of.digest}
 
 
 @dataclass(frozen=True)
@@ -232,16 +149,14 @@ def _ladder(
     return draw_ladder(of_images, protocol, reuse=reuse, **how), of_images
 
 
-def draw_again(
-    dataset: str,
-    name: TaskSetName,
-    class_sizes: Sequence[int],
-    provenance: Mapping[str, Any],
-    rows: int,
-    groups: Groups | None = None,
-    attributes: pa.Table | None = None,
-    paths: Sequence[str] | None = None,
-) -> pa.Table:
-    """Draw a task set of `rows` tasks again from the provenance that :func:`draw_task_set` gave."""
-    draw = partial(draw_task_set, attributes=attributes)
-    return draw_any_again(dataset, name, class_sizes, provenance, rows, groups, draw, paths)
+SAMPLERS: redraw.Samplers = {
+    **redraw.UNIFORM,
+    "published": _published,
+    "open": redraw.sampler_of(draw_open, "max_tasks"),
+    "balanced": redraw.sampler_of(draw_balanced, "tasks"),
+    "grouped": redraw.sampler_of(draw_grouped, "max_tasks", "groups"),
+    **dict.fromkeys(FAMILIES, _with_attributes),
+}
+
+draw_again = partial(redraw.draw_again, samplers=SAMPLERS)
+"""Draws a task set of any suite again."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import LADDER, Protocol
-from fslbench_data.tasks.draw import DrawnTasks, Positions, check_number
+from fslbench_data.tasks.draw import DrawnTasks, Ints, check_number
 
 Bools = NDArray[np.bool_]
 
@@ -33,7 +33,7 @@ class ClassAttributes:
         return int(self.has.shape[1])
 
     @cached_property
-    def present(self) -> Positions:
+    def present(self) -> Ints:
         """The attributes (P,) that any image of the class has."""
         return np.flatnonzero(self.has.any(axis=1))
 
@@ -43,7 +43,7 @@ class ClassAttributes:
         exact = np.float32 if len(self) * self.present.size < 2**24 else np.float64
         return np.ascontiguousarray(self.has[self.present].T).astype(exact)
 
-    def scores(self, candidates: Positions, chosen: Positions) -> Positions:
+    def scores(self, candidates: Ints, chosen: Ints) -> Ints:
         """Compute n times the score of each candidate (n,): how usual its attributes are."""
         counting = self._counting
         among = np.zeros(len(self), counting.dtype)
@@ -78,17 +78,12 @@ def image_attributes(
             expected="one row for each image, by id",
         )
     lists = table.column("attributes").combine_chunks()
-    flat = lists.flatten()
-    lengths = np.diff(lists.offsets.to_numpy())
-    owner = np.repeat(np.arange(len(ids)), lengths)
-    names, of = np.unique(np.array(flat.to_pylist(), object), return_inverse=True)
-    starts = np.searchsorted(owner, np.concatenate([[0], np.cumsum(sizes)]))
-    classes = []
-    for c, first in enumerate(np.cumsum(sizes) - sizes):
-        mine = slice(starts[c], starts[c + 1])
-        has = np.zeros((names.size, int(sizes[c])), bool)
-        has[of[mine], owner[mine] - first] = True
-        classes.append(ClassAttributes(has))
+    owner = np.repeat(ids, np.diff(lists.offsets.to_numpy()))
+    words = np.array(lists.flatten().to_pylist(), object)
+    names, of = np.unique(words, return_inverse=True)
+    has = np.zeros((names.size, ids.size), bool)
+    has[of, owner] = True
+    classes = (ClassAttributes(own.copy()) for own in np.split(has, np.cumsum(sizes)[:-1], axis=1))
     return ImageAttributes(tuple(map(str, names)), tuple(classes))
 
 
@@ -108,7 +103,7 @@ class Ladder:
     """
 
     steps: dict[str, DrawnTasks]
-    attributes: Positions
+    attributes: Ints
     inter_class: Bools
 
 
@@ -151,30 +146,26 @@ def draw_ladder(
             expected=f"at least {protocol.way} such classes, and as many attributes",
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
-    classes, chosen, supports, queries, inter_class = zip(*drawing.drawn, strict=True)
-    ids = np.array(classes, np.int32)
+    ids, chosen, inter_class, images = zip(*drawing.drawn, strict=True)
     steps = {}
     for step in STEPS:
-        support, query = (
-            np.array([images[step] for images in of_tasks], np.int32)
-            for of_tasks in (supports, queries)
-        )
-        steps[step] = DrawnTasks(protocol, ids, support, query)
-    return Ladder(steps, np.array(chosen, np.int64), np.array(inter_class))
+        support, query = (np.array(part) for part in zip(*(of[step] for of in images), strict=True))
+        steps[step] = DrawnTasks(protocol, np.array(ids), support, query)
+    return Ladder(steps, np.array(chosen), np.array(inter_class))
 
 
 _FEW_CLASSES = "too few classes have an attribute that enough images have and enough lack"
 
-Images = dict[str, Positions]
-"""Images of each step."""
+Images = dict[str, tuple[Ints, Ints]]
+"""Support images (K, S) and query images (K, Q) of each step."""
 
 
 class _Drawing:
     """Tasks drawn so far, and of each class which images are free on each step, (5, n).
 
-    A task has classes (K,), their attributes (K,), images (K, S) and (K, Q) of each step, and
-    whether there were Q candidates with another class's attribute.  `choices` are the attributes
-    that a class can have in a task, `eligible` the classes that have any.
+    A task has classes (K,), their attributes (K,), whether there were Q candidates with another
+    class's attribute, and images.  `choices` are the attributes that a class can have in a task,
+    `eligible` the classes that have any.
     """
 
     def __init__(
@@ -185,14 +176,14 @@ class _Drawing:
         self._free = [np.ones((len(STEPS), len(of)), bool) for of in self._classes]
         self._choices = [self._choices_of(c) for c in range(len(self._classes))]
         self.eligible = np.flatnonzero([of.size for of in self._choices])
-        self.drawn: list[tuple[Positions, Positions, Images, Images, list[bool]]] = []
+        self.drawn: list[tuple[Ints, Ints, list[bool], Images]] = []
 
     @property
     def different(self) -> int:
         """How many different attributes classes can have in a task."""
         return len(set().union(*(of.tolist() for of in self._choices)))
 
-    def _choices_of(self, c: int) -> Positions:
+    def _choices_of(self, c: int) -> Ints:
         has, free = self._classes[c].has, self._free[c]
         have = has[:, free[1:].all(axis=0)].sum(axis=1)
         lack = np.array([(~has[:, of_step]).sum(axis=1) for of_step in free[2:]]).min(axis=0)
@@ -228,7 +219,6 @@ class _Drawing:
             for steps, taken in zip(free, support, strict=True)
         ]
         queries = {
-            "random": both[:, shot:],
             "support": self._pick("support", rest, query),
             **{s: self._pick(s, [of[s] for of in for_query], query) for s in ("intra", "inter")},
         }
@@ -239,19 +229,18 @@ class _Drawing:
             scores = self._classes[c].scores(pool, attributes)
             lowest.append(pool[np.lexsort((chance, scores))[:query]])
         queries["biased"] = np.array(lowest)
-        supports = dict.fromkeys(STEPS, support) | {"random": both[:, :shot]}
-        self.drawn.append((chosen, attributes, supports, queries, list(inter_class)))
+        images = {"random": (both[:, :shot], both[:, shot:])}
+        images |= {step: (support, query) for step, query in queries.items()}
+        self.drawn.append((chosen, attributes, list(inter_class), images))
         if not self._reuse:
             for i, c in enumerate(chosen):
                 for row, step in enumerate(STEPS):
-                    self._free[c][row, [*supports[step][i], *queries[step][i]]] = False
+                    self._free[c][row, np.concatenate([part[i] for part in images[step]])] = False
                 self._choices[c] = self._choices_of(c)
             self.eligible = np.flatnonzero([of.size for of in self._choices])
         return None
 
-    def _pools(
-        self, c: int, attributes: Positions, place: int
-    ) -> tuple[Positions, dict[str, Positions], bool]:
+    def _pools(self, c: int, attributes: Ints, place: int) -> tuple[Ints, dict[str, Ints], bool]:
         """Find a class's images for support, and for queries by step, whether of another class."""
         every, free = self._classes[c].has, self._free[c]
         has, has_other = every[attributes[place]], every[np.delete(attributes, place)].any(axis=0)
@@ -265,7 +254,7 @@ class _Drawing:
             inter,
         )
 
-    def _pick(self, part: str, pools: Sequence[Positions], count: int) -> Positions:
+    def _pick(self, part: str, pools: Sequence[Ints], count: int) -> Ints:
         """Draw so many of each pool: (K, count)."""
         drawn = self._stream[part].subsets(np.array([pool.size for pool in pools]), count)
         return np.array([pool[i] for pool, i in zip(pools, drawn, strict=True)])
@@ -292,6 +281,6 @@ def with_other_support(
             free[query] = False
             pools.append(np.flatnonzero(free))
     picked = stream.subsets(np.array([pool.size for pool in pools]), protocol.shot)
-    support = np.array([pool[i] for pool, i in zip(pools, picked, strict=True)], np.int32)
+    support = np.array([pool[i] for pool, i in zip(pools, picked, strict=True)])
     shape = (*biased.class_ids.shape, protocol.shot)
     return DrawnTasks(protocol, biased.class_ids, support.reshape(shape), biased.query)

@@ -30,6 +30,7 @@ from fslbench_data.tasks.draw import (
     deal,
     exhaust,
     first_image_ids,
+    one_of_each_unit,
 )
 
 _WORDS_AT_ONCE = 1 << 22
@@ -104,19 +105,24 @@ def draw_grouped(
     *,
     dataset: str,
     seed: int,
-    groups: Groups,
-    max_tasks: int | None = None,
+    groups: Groups | None,
+    tasks: int | None = None,
 ) -> DrawnTasks:
-    """Draw tasks from one image of each group until too few are left, or `max_tasks` are drawn."""
+    """Draw tasks from one image of each group until too few are left, or `tasks` are drawn."""
+    if groups is None:
+        raise SamplingError(
+            "a grouped set needs the groups of the images",
+            where=f"{dataset}/grouped-{protocol}",
+            fix="give a source with an images table; counts of a catalogue have no groups",
+        )
     key = ("grouped", dataset, str(protocol), seed)
     images, checked = kept_images(class_sizes, protocol, dataset, key, groups)
-    class_of = np.repeat(np.arange(len(class_sizes)), class_sizes)
-    drawn = exhaust(checked, protocol, key, max_tasks)
+    drawn = exhaust(checked, protocol, key, tasks)
     # from positions among the drawn images of a class to positions in the class
-    within = images - first_image_ids(class_sizes)[class_of[images]]
-    start = (np.cumsum(checked) - checked)[drawn.class_ids][..., None]
+    within = images - np.repeat(first_image_ids(class_sizes), checked)
+    start = first_image_ids(checked)[drawn.class_ids][..., None]
     support, query = within[start + drawn.support], within[start + drawn.query]
-    return DrawnTasks(protocol, drawn.class_ids, support.astype(np.int32), query.astype(np.int32))
+    return DrawnTasks(protocol, drawn.class_ids, support, query)
 
 
 def kept_images(
@@ -149,9 +155,7 @@ def kept_images(
 
 def one_of_each(groups: Groups, stream: Stream) -> NDArray[np.int64]:
     """Draw the images kept, ascending: one of each group, uniformly, and all without a group."""
-    alone = np.flatnonzero(groups < 0)
     grouped = np.flatnonzero(groups >= 0)
-    together = grouped[np.argsort(groups[grouped], kind="stable")]
-    _, start, size = np.unique(groups[together], return_index=True, return_counts=True)
-    drawn = together[start + stream.integers(size.astype(np.int64))]
-    return np.sort(np.concatenate([alone, drawn]))
+    unit = np.unique(groups[grouped], return_inverse=True)[1]
+    drawn = grouped[one_of_each_unit(unit, stream)]
+    return np.sort(np.concatenate([np.flatnonzero(groups < 0), drawn]))

@@ -19,7 +19,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import COUNTERFACTUAL, Protocol
 from builders.sampling.attribute_biased import ATTEMPTS
-from fslbench_data.tasks.draw import DrawnTasks, Groups, Positions, check_number
+from fslbench_data.tasks.draw import DrawnTasks, Groups, Ints, check_number, first_image_ids
 
 STEPS = tuple(COUNTERFACTUAL)
 
@@ -33,7 +33,7 @@ class Versions:
     """
 
     values: tuple[str, ...]
-    groups: tuple[dict[int, Positions], ...]
+    groups: tuple[dict[int, Ints], ...]
 
 
 def versions(
@@ -53,23 +53,20 @@ def versions(
     if len(values) < 2:
         raise SamplingError(f"all images have the same value: {values}", where=dataset)
     texts = table.column("text").to_pylist()
-    by_class: list[dict[int, Positions]] = []
-    first = 0
-    for size in class_sizes:
-        images = range(first, first + size)
-        objects: defaultdict[str | None, list[int]] = defaultdict(list)
-        for i in images:
-            objects[texts[i]].append(i)
+    by_class: list[dict[int, Ints]] = []
+    for first, size in zip(first_image_ids(class_sizes).tolist(), class_sizes, strict=True):
+        objects: defaultdict[str, list[int]] = defaultdict(list)
+        for i in range(first, first + size):
+            if texts[i] is not None:
+                objects[texts[i]].append(i)
         by_group: defaultdict[int, list[list[int]]] = defaultdict(list)
-        for name, members in objects.items():
+        for members in objects.values():
             members.sort(key=lambda i: lists[i][0])
-            if name is not None and tuple(lists[i][0] for i in members) == values:
+            if tuple(lists[i][0] for i in members) == values:
                 group = int(groups[members[0]])
-                by_group[group if group >= 0 else -1 - members[0]].append(
-                    [i - first for i in members]
-                )
+                same = [i - first for i in members]
+                by_group[group if group >= 0 else -1 - members[0]].append(same)
         by_class.append({group: np.array(same) for group, same in sorted(by_group.items())})
-        first += size
     return Versions(values, tuple(by_class))
 
 
@@ -82,7 +79,7 @@ def draw_counterfactual(
     seed: int,
     tasks: int | None = None,
     reuse: bool = True,
-) -> tuple[dict[str, DrawnTasks], Positions]:
+) -> tuple[dict[str, DrawnTasks], Ints]:
     """Draw tasks on all steps; gives them by step, and the values of the support int64 (T, K).
 
     `tasks` and `reuse` are as for :func:`builders.sampling.attribute_biased.draw_ladder`; without
@@ -93,7 +90,7 @@ def draw_counterfactual(
     stream = {part: Stream(*key, part) for part in ("tasks", "any", "other")}
     way, n_values = protocol.way, len(objects.values)
     left = [list(of_class) for of_class in objects.groups]
-    drawn: list[tuple[Positions, ...]] = []  # classes, values, support, and queries of each step
+    drawn: list[tuple[Ints, ...]] = []  # classes, values, support, and queries of each step
     failed = 0
     while tasks is None or len(drawn) < tasks:
         eligible = np.array([c for c, free in enumerate(left) if len(free) >= protocol.per_class])
@@ -127,20 +124,18 @@ def draw_counterfactual(
             expected=f"at least {way} such classes",
             fix="ask for fewer ways, shots or queries",
         )
-    class_ids, values, supports, *queries = (np.array(part) for part in zip(*drawn, strict=True))
-    ids, support_ids = class_ids.astype(np.int32), supports.astype(np.int32)
+    ids, values, support, *queries = (np.array(part) for part in zip(*drawn, strict=True))
     by_step = zip(STEPS, queries, strict=True)
-    steps = {s: DrawnTasks(protocol, ids, support_ids, q.astype(np.int32)) for s, q in by_step}
-    return steps, values
+    return {step: DrawnTasks(protocol, ids, support, query) for step, query in by_step}, values
 
 
 def _pick(
-    groups: dict[int, Positions],
+    groups: dict[int, Ints],
     left: Sequence[int],
     protocol: Protocol,
     taken: set[int],
     stream: Stream,
-) -> Positions | None:
+) -> Ints | None:
     """Pick an object of each of S+Q groups that are not taken: (S+Q, V); they then are."""
     free = [group for group in left if group not in taken]
     if len(free) < protocol.per_class:
@@ -151,12 +146,12 @@ def _pick(
     return np.array([groups[group][i] for group, i in zip(chosen, which, strict=True)])
 
 
-def _version(objects: Positions, value: Positions) -> Positions:
+def _version(objects: Ints, value: Ints) -> Ints:
     """Take the images (K, n) of objects (K, n, V) with some values (K, n)."""
     return np.take_along_axis(objects, value[..., None], axis=2)[..., 0]
 
 
-def _others(value: Positions, query: int, stream: Stream) -> Positions:
+def _others(value: Ints, query: int, stream: Stream) -> Ints:
     """Draw for each query (K, Q) a value that another class's support has and its own has not."""
     choices = [np.unique(value[value != own]) for own in value]
     which = stream.integers(np.repeat([[values.size] for values in choices], query, axis=1))

@@ -11,13 +11,12 @@ from collections import Counter
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.attribute_biased import Bools, ImageAttributes, Ladder
-from fslbench_data.tasks.draw import DrawnTasks, Positions, split_support
+from fslbench_data.tasks.draw import DrawnTasks, Ints, check_number, split_support
 
 ATTEMPTS = 20_000
 """Draws in a row that give no task, after which there is none."""
@@ -36,14 +35,14 @@ def draw_released(
     dataset: str,
     label: str,
     seed: int,
-    tasks: int,
+    tasks: int | None,
 ) -> Ladder:
     """Draw so many tasks, `released`, and `matched` random ones of the same classes.
 
-    Images recur from task to task.
-
-    SamplingError if too few attributes fit a class, or a task cannot be found.
+    Images recur from task to task.  SamplingError if too few attributes fit a class, or a task
+    cannot be found.
     """
+    check_number(tasks, True, dataset)
     drawing = _Drawing(attributes, protocol, ("fewstab", dataset, label, str(protocol), seed))
     if drawing.fitting.size < protocol.way:
         raise SamplingError(
@@ -53,11 +52,10 @@ def draw_released(
             f"have and {protocol.query} lack",
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
-    drawn = [drawing.task(f"{dataset}, attributes {label}") for _ in range(tasks)]
+    drawn = [drawing.task(f"{dataset}, attributes {label}") for _ in range(tasks or 0)]
     ids, support, query, inter_class = (
         np.array([[place[part] for place in places] for _, places in drawn]) for part in range(4)
     )
-    ids, support, query = (part.astype(np.int32) for part in (ids, support, query))
     steps = {
         "released": DrawnTasks(protocol, ids, support, query),
         "matched": drawing.matched(ids),
@@ -65,7 +63,7 @@ def draw_released(
     return Ladder(steps, np.array([chosen for chosen, _ in drawn], np.int64), inter_class)
 
 
-Place = tuple[int, Positions, Positions, bool]
+Place = tuple[int, Ints, Ints, bool]
 """A class of a task: support and query images, and whether its queries are inter-class."""
 
 
@@ -84,7 +82,7 @@ class _Drawing:
         self._holders = [frozenset(np.flatnonzero(row).tolist()) for row in np.array(fits).T]
         self.fitting = np.flatnonzero([bool(holders) for holders in self._holders])
 
-    def task(self, where: str) -> tuple[Positions, list[Place]]:
+    def task(self, where: str) -> tuple[Ints, list[Place]]:
         """Draw until there is a task: each class's attribute, and its images."""
         misses: Counter[str] = Counter()
         for _ in range(ATTEMPTS):
@@ -98,10 +96,10 @@ class _Drawing:
             fix="ask for fewer ways, shots or queries, or use other attributes",
         )
 
-    def _attempt(self, misses: Counter[str]) -> tuple[Positions, list[Place]] | None:
+    def _attempt(self, misses: Counter[str]) -> tuple[Ints, list[Place]] | None:
         way = self._protocol.way
         which = self._stream["tasks"].subsets(np.array([self.fitting.size]), way)[0]
-        chosen: Positions = self.fitting[which]
+        chosen: Ints = self.fitting[which]
         places: list[Place] = []
         for i, attribute in enumerate(chosen):
             shared = frozenset().union(*(self._holders[a] for a in np.delete(chosen, i)))
@@ -117,7 +115,7 @@ class _Drawing:
         return chosen, places
 
     def _place(
-        self, label: int, attribute: int, chosen: Positions, misses: Counter[str]
+        self, label: int, attribute: int, chosen: Ints, misses: Counter[str]
     ) -> Place | None:
         """Draw the images of a class, or count what is missed."""
         shot, query = self._protocol.shot, self._protocol.query
@@ -143,7 +141,7 @@ class _Drawing:
         order = sorted(range(candidates.size), key=lambda i: (scores[i], chance[i]))
         return label, for_support[picked], candidates[order[:query]], inter_class
 
-    def _scores(self, label: int, candidates: Positions, chosen: Positions) -> list[int]:
+    def _scores(self, label: int, candidates: Ints, chosen: Ints) -> list[int]:
         """Give whole numbers in the order of the scores of the candidates.
 
         With k of n candidates having attribute a, the exponential of a score is, up to a factor
@@ -159,7 +157,7 @@ class _Drawing:
             for column in has.T
         ]
 
-    def matched(self, ids: NDArray[np.int32]) -> DrawnTasks:
+    def matched(self, ids: Ints) -> DrawnTasks:
         """Draw random images of the same classes."""
         sizes = np.array([has.shape[1] for has in self._has])[ids.reshape(-1)]
         images = self._stream["matched"].subsets(sizes, self._protocol.per_class)

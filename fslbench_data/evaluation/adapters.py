@@ -8,7 +8,7 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,8 @@ def load_callable(text: str) -> Callable[..., Any]:
 
     MODULE is a dotted name, looked for in the current folder too, or a path ending in ``.py``.
     """
-    method = load_object(
-        text, "MODULE:CALLABLE, such as my_method.py:predict or package.module:Method"
-    )
+    expected = "MODULE:CALLABLE, such as my_method.py:predict or package.module:Method"
+    method = load_object(text, expected)
     if isinstance(method, type):
         try:
             method = method()
@@ -32,8 +31,7 @@ def load_callable(text: str) -> Callable[..., Any]:
             raise MethodFailedError.of(f"{text}()", error) from error
     if not callable(method):
         raise SpecError(f"{text} is a {type(method).__name__}", expected="something to call")
-    result: Callable[..., Any] = method
-    return result
+    return cast("Callable[..., Any]", method)
 
 
 def load_object(text: str, expected: str) -> Any:
@@ -161,9 +159,7 @@ class _Estimator:
         self._estimator = estimator
         self.__name__ = type(estimator).__name__
 
-    def __call__(
-        self, support: Any, query: Any, rng: np.random.Generator
-    ) -> NDArray[np.integer[Any]]:
+    def __call__(self, support: Any, query: Any, rng: np.random.Generator) -> NDArray[Any]:
         """Predict positions (K·Q,) from support (K, S, D) and query (K·Q, D)."""
         if not isinstance(support, list):  # of an episode, whose classes differ in shots
             support = np.asarray(support)

@@ -12,6 +12,7 @@ from traceback import FrameSummary
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import MethodFailedError, PredictionError
@@ -19,7 +20,7 @@ from benchmark_spec.protocol import suite_of
 from fslbench_data.evaluation.inputs import Inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.submission.recorder import array_of
-from fslbench_data.tasks import Task, TaskSet, TaskSetInfo
+from fslbench_data.tasks import Task, TaskSet
 
 MOST_CHECKED = 12
 """Tasks of a set that are run again, to check whether predictions depend on other queries."""
@@ -68,102 +69,90 @@ def callable_name(method: MethodCallable) -> str:
     return str(getattr(method, "__name__", type(method).__name__))
 
 
-def predict_tasks(
-    method: MethodCallable,
-    inputs: Inputs,
-    tasks: TaskSet,
-    count: int,
-    log: Journal,
-    *,
-    name: str,
-    seed: int,
-    batch: int | None,
-) -> Iterator[tuple[Sequence[Task], bool]]:
-    """Predict the first `count` tasks of a set, one or one batch at a time, into the journal.
+class Calls(Struct, frozen=True, eq=False):
+    """Calls of a method, which messages call `name`, with one task, or with a `batch` at a time."""
 
-    Messages call the method `name`.  Yields the tasks, and whether the journal held the predictions
-    of all of them before.
-    """
-    step = batch or 1
-    for start in range(0, count, step):
-        group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
-        if all((str(tasks.info), task.task_id) in log.answers for task in group):
-            yield group, True
-            continue
-        rng = task_generator(seed, tasks.info, start)
-        last = f"..{group[-1].task_id}" if len(group) > 1 else ""
-        where = f"{name} on {tasks.info}, task {start}{last}"
-        with inputs(group) as (supports, queries):
-            arguments = (supports, queries) if batch else (supports[0], queries[0])
-            try:
-                output = method(*arguments, rng)
-            except (Exception, SystemExit) as error:  # sys.exit() would end all, in silence
-                raise MethodFailedError.of(
-                    "the method",
-                    error,
-                    where=f"{where}; {lines_of(error)}",
-                    fix="mend the method and run again; with a journal (or -o) answered tasks are "
-                    "kept",
-                ) from error
-        array = array_of(output, where)
-        best = _checked(array if batch else array[None], group, where)
-        for number, task in enumerate(group):
-            log.add(str(tasks.info), task.task_id, *(own[number].tolist() for own in best))
-        yield group, False
+    method: MethodCallable
+    name: str
+    log: Journal
+    seed: int
+    batch: int | None
 
+    def predict(
+        self, inputs: Inputs, tasks: TaskSet, count: int
+    ) -> Iterator[tuple[Sequence[Task], bool]]:
+        """Predict the first `count` tasks of a set into the journal.
 
-def predicts_alone(
-    method: MethodCallable,
-    inputs: Inputs,
-    tasks: TaskSet,
-    count: int,
-    log: Journal,
-    *,
-    seed: int,
-    batch: int | None,
-) -> bool | None:
-    """Return whether queries of the first tasks get the same predictions in another context.
-
-    Those of each class without the others, and all in reverse order.  None where the method fails
-    on some queries of a task.
-    """
-    step = batch or 1
-    for start in range(0, min(count, MOST_CHECKED), step):
-        group = [tasks[task_id] for task_id in range(start, min(start + step, count))]
-        known = np.array([log.answers[str(tasks.info), task.task_id][0] for task in group])
-        label = np.array([task.query_label for task in group])
-        order = np.argsort(label, axis=1, kind="stable")  # class by class
-        ends = np.cumsum(np.bincount(label[0]))[:-1]  # of sets of all classes these differ in size
-        reversed_ = np.broadcast_to(np.arange(label.shape[1])[::-1], label.shape)
-        for places in (reversed_, *np.split(order, ends, axis=1)):
-            rng = task_generator(seed, tasks.info, start)
-            with inputs(group) as (supports, every):
-                if isinstance(every, list):
-                    each = zip(every, places.tolist(), strict=True)
-                    some: Any = [
-                        [own[place] for place in at] if isinstance(own, list) else own[at]
-                        for own, at in each  # of episodes arrays
-                    ]
-                else:
-                    some = every[np.arange(len(group))[:, None].tolist(), places.tolist()]
+        Yields the tasks of each call, and whether the journal held the predictions of all of them
+        before.
+        """
+        for group in self._groups(tasks, count):
+            if all((str(tasks.info), task.task_id) in self.log.answers for task in group):
+                yield group, True
+                continue
+            last = f"..{group[-1].task_id}" if len(group) > 1 else ""
+            where = f"{self.name} on {tasks.info}, task {group[0].task_id}{last}"
+            with inputs(group) as given:
                 try:
-                    output = method(*((supports, some) if batch else (supports[0], some[0])), rng)
-                    array = array_of(output, "")
-                    if array.dtype.kind == "f":  # scores
-                        array = array.argmax(axis=-1)
-                    rows = array.reshape(places.shape)
-                except (Exception, SystemExit):
-                    return None
-            if (rows != np.take_along_axis(known, places, axis=1)).any():
-                return False
-    return True
+                    output = self._output(group, *given)
+                except (Exception, SystemExit) as error:  # sys.exit() would end all, in silence
+                    raise MethodFailedError.of(
+                        "the method",
+                        error,
+                        where=f"{where}; {lines_of(error)}",
+                        fix="mend the method and run again; with a journal (or -o) answered tasks "
+                        "are kept",
+                    ) from error
+            array = array_of(output, where)
+            best = _checked(array if self.batch else array[None], group, where)
+            for number, task in enumerate(group):
+                self.log.add(str(tasks.info), task.task_id, *(own[number].tolist() for own in best))
+            yield group, False
 
+    def alone(self, inputs: Inputs, tasks: TaskSet, count: int) -> bool | None:
+        """Return whether queries of the first tasks get the same predictions in another context.
 
-def task_generator(seed: int, info: TaskSetInfo, task_id: int) -> np.random.Generator:
-    """Return the generator of one task, or of the batch that begins with it."""
-    text = json.dumps(["fslbench-evaluate-1", seed, info.dataset, str(info.name), task_id])
-    key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
-    return np.random.Generator(np.random.Philox(key=key))
+        Those of each class without the others, and all in reverse order.  None where the method
+        fails on some queries of a task.
+        """
+        for group in self._groups(tasks, min(count, MOST_CHECKED)):
+            answers = [self.log.answers[str(tasks.info), task.task_id][0] for task in group]
+            known, label = np.array(answers), np.array([task.query_label for task in group])
+            order = np.argsort(label, axis=1, kind="stable")  # class by class
+            ends = np.cumsum(np.bincount(label[0]))[:-1]  # of sets of all classes these differ
+            reversed_ = np.broadcast_to(np.arange(label.shape[1])[::-1], label.shape)
+            for places in (reversed_, *np.split(order, ends, axis=1)):
+                with inputs(group) as (supports, every):
+                    if isinstance(every, list):
+                        some: Any = [
+                            [own[place] for place in at] if isinstance(own, list) else own[at]
+                            for own, at in zip(every, places.tolist(), strict=True)
+                        ]
+                    else:
+                        some = every[np.arange(len(group))[:, None].tolist(), places.tolist()]
+                    try:
+                        array = array_of(self._output(group, supports, some), "")
+                        if array.dtype.kind == "f":  # scores
+                            array = array.argmax(axis=-1)
+                        rows = array.reshape(places.shape)
+                    except (Exception, SystemExit):
+                        return None
+                if (rows != np.take_along_axis(known, places, axis=1)).any():
+                    return False
+        return True
+
+    def _groups(self, tasks: TaskSet, count: int) -> Iterator[list[Task]]:
+        step = self.batch or 1
+        for start in range(0, count, step):
+            yield [tasks[task_id] for task_id in range(start, min(start + step, count))]
+
+    def _output(self, group: Sequence[Task], supports: Any, queries: Any) -> Any:
+        """Call the method, with the generator of the task, or of the batch that begins with it."""
+        info, first = group[0].info, group[0].task_id
+        text = json.dumps(["fslbench-evaluate-1", self.seed, info.dataset, info.task_set, first])
+        key = int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "little")
+        rng = np.random.Generator(np.random.Philox(key=key))
+        return self.method(*((supports, queries) if self.batch else (supports[0], queries[0])), rng)
 
 
 def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> list[NDArray[Any]]:

@@ -46,7 +46,7 @@ class Journal:
     def __init__(
         self, path: Path | None, run: Mapping[str, Any], protocols: Mapping[str, Protocol]
     ) -> None:
-        self.path, self._protocols = path, protocols
+        self.path, self._run, self._protocols = path, dict(run), protocols
         self.answers: dict[tuple[str, int], Sequence[list[int]]] = {}
         self._file = None
         if path is None:
@@ -55,14 +55,11 @@ class Journal:
             what = "a link" if path.is_symlink() else "no file"
             raise OutputError(f"{path} is {what}", fix="name another output, or remove it")
         with _written(path):
-            kept = self._read(path, dict(run)) if path.exists() else b""
-            if kept:
-                with path.open("r+b") as file:
-                    file.truncate(len(kept))
-            self._file = path.open("ab" if kept else "wb")
-            if not kept:
-                self._file.write(_line(dict(run)))
-            self._sync()
+            kept = self._read(path) if path.exists() else 0
+            self._file = path.open("r+b" if kept else "wb")
+            self._file.truncate(kept)
+            self._file.seek(kept)
+            self._sync(b"" if kept else _line(self._run))
 
     def close(self) -> None:
         """Write the rest to the disk; raises an OutputError if it cannot be written."""
@@ -73,36 +70,37 @@ class Journal:
     def add(self, task_set: str, task_id: int, *answer: list[int]) -> None:
         """Keep the answer to a task; raises an OutputError if it cannot be written."""
         self.answers[task_set, task_id] = answer
-        if self._file is None:
-            return
-        with _written(self.path):
-            self._file.write(_line([task_set, task_id, *answer]))
-            self._file.flush()
-            if time.monotonic() - self._synced > _SYNC_SECONDS:
-                self._sync()
-
-    def _sync(self) -> None:
         if self._file is not None:
+            with _written(self.path):
+                self._file.write(_line([task_set, task_id, *answer]))
+                self._file.flush()
+                if time.monotonic() - self._synced > _SYNC_SECONDS:
+                    self._sync()
+
+    def _sync(self, line: bytes = b"") -> None:
+        if self._file is not None:
+            self._file.write(line)
             self._file.flush()
             os.fsync(self._file.fileno())
         self._synced = time.monotonic()
 
-    def _read(self, path: Path, run: dict[str, Any]) -> bytes:
-        """Read the predictions of a journal; return the part of it that is whole."""
-        text = path.read_bytes()
-        whole = text[: text.rfind(b"\n") + 1]
-        head, *lines = whole.splitlines() or [b"null"]
+    def _read(self, path: Path) -> int:
+        """Read the predictions of a journal; return how many bytes of it are whole."""
+        whole = path.read_bytes().rpartition(b"\n")[0]
+        if not whole:
+            return 0
+        head, *lines = whole.split(b"\n")
         try:
             previous = parsed_json(head, dict[str, Any])
         except ValueError:
-            previous = None
-        if not lines and previous is not None:
-            return b""  # nothing was predicted: begin anew
-        if whole and previous != run:
+            previous = {}
+        if previous and not lines:
+            return 0  # nothing was predicted: begin anew
+        if previous != self._run:
             differs = [
-                f"{key}: {previous.get(key)!r:.60}, now {run.get(key)!r:.60}"
-                for key in ({**run, **previous} if previous else {})
-                if previous.get(key) != run.get(key)
+                f"{key}: {previous.get(key)!r:.60}, now {self._run.get(key)!r:.60}"
+                for key in ({**self._run, **previous} if previous else {})
+                if previous.get(key) != self._run.get(key)
             ]
             raise OutputError(
                 f"{path} is of another run",
@@ -116,17 +114,16 @@ class Journal:
             except ValueError:
                 break  # damaged: what follows is run again
             protocol = self._protocols.get(entry.task_set)
-            way = MAX_WAY if protocol is None else protocol.way
-            varies = isinstance(protocol, LoggedProtocol)
+            way, n_query = (protocol.way, protocol.n_query) if protocol else (MAX_WAY, None)
             lists = [entry.predictions, *([entry.second] if entry.second else [])]
-            fixed = None if protocol is None or varies else protocol.n_query
+            fixed = None if isinstance(protocol, LoggedProtocol) else n_query
             if any(len(positions) != (fixed or len(positions)) for positions in lists):
                 break
             if not all(0 <= position < way for positions in lists for position in positions):
                 break
             self.answers[entry.task_set, entry.task_id] = lists
             kept += len(line) + 1
-        return whole[:kept] if whole else b""
+        return kept
 
 
 @contextmanager

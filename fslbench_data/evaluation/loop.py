@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
@@ -18,13 +18,8 @@ from analysis_sql.intervals.stopping import ConfidenceSequence
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
-from fslbench_data.evaluation.calling import (
-    MethodCallable,
-    callable_name,
-    predict_tasks,
-    predicts_alone,
-)
-from fslbench_data.evaluation.inputs import FeaturesOf, InputChoice, Inputs
+from fslbench_data.evaluation.calling import Calls, MethodCallable, callable_name
+from fslbench_data.evaluation.inputs import FeaturesOf, Inputs, input_kind
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import progress_bar
 from fslbench_data.release.release import Release, load_release
@@ -34,50 +29,6 @@ from fslbench_data.submission.recorder import Recorder
 from fslbench_data.tasks import TaskSet, TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.rules import check_may_stop
 from fslbench_data.validation.validate import validate
-
-
-class Rival:
-    """The method that a run is compared with, task by task, until it is conclusive.
-
-    `versus` names a reference method of the release, or holds the results of one method; the level
-    is the confidence sequence's (:mod:`analysis_sql.intervals.stopping`).
-    """
-
-    def __init__(self, versus: str | Submission, release: Release, level: float) -> None:
-        if isinstance(versus, str):
-            versus = release.reference(versus)
-        self._results = validate(versus, release, taken=())
-        if len(self._results.methods) != 1:
-            raise SubmissionError(
-                f"the results to compare with are of {len(self._results.methods)} methods",
-                expected="one",
-            )
-        self.rule = Stopping(self._results.methods[0], float(level))
-
-    def counts(self, info: TaskSetInfo) -> NDArray[np.int64]:
-        """Return the correct queries of each task of a set that the rival has."""
-        groups = self._results.on(info.dataset, str(info.name))
-        if not groups:
-            raise SpecError(
-                f"{self.rule.versus} has no results on {info}",
-                fix="choose task sets that it answered, or run without stopping",
-            )
-        if len(groups[0].runs) > 1:
-            raise SpecError(f"{self.rule.versus} has several runs on {info}", expected="one")
-        return np.asarray(groups[0].counts, np.int64)
-
-    def watch(self, tasks: TaskSet) -> Callable[[Mapping[int, Sequence[Sequence[int]]]], bool]:
-        """Return a function of the next answers, by task id: whether there is a verdict."""
-        rival, label = self.counts(tasks.info), tasks.query_label
-        sequence = ConfidenceSequence(tasks.info.protocol.n_query, self.rule.level)
-
-        def conclusive(by_task: Mapping[int, Sequence[Sequence[int]]]) -> bool:
-            for task_id, (predictions, *_) in by_task.items():
-                right = int((np.asarray(predictions) == label[task_id]).sum())
-                interval = sequence.update(right - int(rival[task_id]))
-            return interval.conclusive_at is not None
-
-        return conclusive
 
 
 def evaluate(
@@ -184,9 +135,9 @@ def evaluate(
     """
     release = load_release() if release is None else release
     folder = images if images is None or images is True else Path(images)
-    if features is None is images:
+    if (features is None) == (images is None):
         raise _no_inputs(release, names_of(datasets))
-    choice = InputChoice(features, folder, transform, device)
+    there, opened = input_kind(features, folder, transform, device)
     if (batch is not None and batch < 1) or (max_tasks is not None and max_tasks < 1):
         raise SpecError("a batch, and a number of tasks, is at least 1")
     if transductive is None:
@@ -206,9 +157,6 @@ def evaluate(
         trained=trained if isinstance(trained, bool) else None,
         run=run,
     )
-    rival = None
-    if stop_when_conclusive is not None:
-        rival = Rival(stop_when_conclusive, release, check_level(stop_level))
     of_datasets = names_of(datasets)
     if callable(features) and not of_datasets:
         raise SpecError("a function of features needs to know which data sets", fix="datasets=")
@@ -220,51 +168,50 @@ def evaluate(
         "seed": seed,
         "batch": batch,
         **({} if run is None else {"run": str(run)}),
-        **({"device": choice.tensor_device} if choice.tensor_device else {}),
-        **({} if rival is None else {"stopping": to_builtins(rival.rule)}),
+        **({"device": there} if there else {}),
     }
     if batch is not None and any(info.name.varies for info in infos):
         raise SpecError(
             "episodes differ in shape, and make no batch", fix="leave batch out, or these task sets"
         )
-    counts = [min(info.n_tasks, max_tasks or info.n_tasks) for info in infos]
-    if rival is not None:  # no more tasks than the rival has
-        for info in infos:
-            check_may_stop(info, release, rival.rule.level)
-        counts = [
-            min(count, len(rival.counts(info))) for info, count in zip(infos, counts, strict=True)
-        ]
+    counts = {info: min(info.n_tasks, max_tasks or info.n_tasks) for info in infos}
+    rule, rival = None, dict[TaskSetInfo, NDArray[np.int64]]()
+    if stop_when_conclusive is not None:
+        rule, rival = _rival(stop_when_conclusive, release, infos, check_level(stop_level))
+        about_run["stopping"] = to_builtins(rule)
+        counts = {info: min(count, len(rival[info])) for info, count in counts.items()}
     protocols = {str(info): info.protocol for info in infos}
     reused = [i for i in infos if suite_of(i.name.suite).uniform and not transductive]
     checked = reused[:: max(1, (len(reused) + 2) // 3)]
     again: list[tuple[Inputs, TaskSet, int]] = []
+    path = None if journal is None else Path(journal)
     with (
-        closing(Journal(None if journal is None else Path(journal), about_run, protocols)) as log,
-        progress_bar(sum(counts), show=show_progress) as progress,
+        closing(Journal(path, about_run, protocols)) as log,
+        progress_bar(sum(counts.values()), show=show_progress) as progress,
     ):
+        calls = Calls(method, label, log, seed, batch)
         try:
-            for info, count in zip(infos, counts, strict=True):
-                tasks = release.task_set(info.dataset, str(info.name))
-                watch = None if rival is None else rival.watch(tasks)
-                answers: list[Sequence[list[int]]] = []
-                inputs = choice.of(release, info.dataset, seed)
-                for group, resumed in predict_tasks(
-                    method, inputs, tasks, count, log, name=label, seed=seed, batch=batch
-                ):
+            for info, count in counts.items():
+                tasks, answers = release.task_set(info.dataset, str(info.name)), []
+                inputs = opened(release, info.dataset, seed)
+                sequence = ConfidenceSequence(info.protocol.n_query, rule.level) if rule else None
+                for group, resumed in calls.predict(inputs, tasks, count):
                     progress(len(group), resumed=resumed)
-                    new = {task.task_id: log.answers[str(info), task.task_id] for task in group}
-                    answers += new.values()
-                    if watch is not None and watch(new):
+                    for task in group:
+                        answers.append(answer := log.answers[str(info), task.task_id])
+                        if sequence is not None:
+                            right = int((np.array(answer[0]) == task.query_label).sum())
+                            found = sequence.update(right - int(rival[info][task.task_id]))
+                    if sequence is not None and found.conclusive_at is not None:
                         break
                 first, second = ([a[i] for a in answers if len(a) > i] for i in (0, 1))
                 recorder.add_task_set(tasks, first, second if len(second) == len(first) else None)
-                if rival is not None:
-                    recorder.stopped(info, rival.rule)
+                if rule is not None:
+                    recorder.stopped(info, rule)
                 if info in checked:
                     again.append((inputs, tasks, len(answers)))
-            alone = [  # at the end, since a method may keep something of its calls
-                predicts_alone(method, *those, log, seed=seed, batch=batch) for those in again
-            ]
+            # at the end, since a method may keep something of its calls
+            alone = [calls.alone(*those) for those in again]
         except KeyboardInterrupt:
             on_stop(len(log.answers))
             raise
@@ -272,6 +219,36 @@ def evaluate(
     inductive = None if None in alone or not alone else all(alone)
     about = replace(submission.methods[label], inductive=inductive)
     return replace(submission, methods={label: about})
+
+
+def _rival(
+    versus: str | Submission, release: Release, infos: Sequence[TaskSetInfo], level: float
+) -> tuple[Stopping, dict[TaskSetInfo, NDArray[np.int64]]]:
+    """Return the rule of stopping, and the rival's correct queries of each task of the sets.
+
+    `versus` names a reference method of the release, or holds the results of one method; the level
+    is the confidence sequence's (:mod:`analysis_sql.intervals.stopping`).
+    """
+    if isinstance(versus, str):
+        versus = release.reference(versus)
+    results = validate(versus, release, taken=())
+    if len(results.methods) != 1:
+        raise SubmissionError(
+            f"the results to compare with are of {len(results.methods)} methods", expected="one"
+        )
+    rule, counts = Stopping(results.methods[0], float(level)), {}
+    for info in infos:
+        check_may_stop(info, release, rule.level)
+        groups = results.on(info.dataset, str(info.name))
+        if not groups:
+            raise SpecError(
+                f"{rule.versus} has no results on {info}",
+                fix="choose task sets that it answered, or run without stopping",
+            )
+        if len(groups[0].runs) > 1:
+            raise SpecError(f"{rule.versus} has several runs on {info}", expected="one")
+        counts[info] = np.asarray(groups[0].counts, np.int64)
+    return rule, counts
 
 
 def _no_inputs(release: Release, datasets: Sequence[str]) -> SpecError:
@@ -305,25 +282,22 @@ def _chosen(
                 "data set", dataset, release.datasets, where=str(release), fix=fix
             )
     kind: Kind = "features" if images is None else "pictures" if images is True else "images"
-    if callable(features):
-        features, able = None, tuple(datasets)
-    else:
-        able = release.datasets_with(kind, features or "")
+    named, where = features if isinstance(features, str) else "", f"release {release}"
+    able = tuple(datasets) if callable(features) else release.datasets_with(kind, named)
     if not able and images is True:
         raise SpecError(
             "the release holds no pictures",
-            where=f"release {release}",
+            where=where,
             expected="pictures in the release, or a folder of them",
             fix="name the folder that holds the images: --images FOLDER; in Python images=FOLDER",
         )
     if not able:
-        backbones = release.backbones
-        raise UnknownNameError("features", features or "", backbones, where=f"release {release}")
+        raise UnknownNameError("features", named, release.backbones, where=where)
     wanted = [info for info in release.task_sets if info.dataset in (datasets or able)]
     if not wanted:
         raise SpecError(
             f"there are no tasks of {listing(datasets or able)}",
-            where=f"release {release}, {features or kind}",
+            where=f"{where}, {named or kind}",
             expected="inputs of a data set that has task sets",
             fix="name a release that has tasks for these inputs: --release; in Python release=",
         )

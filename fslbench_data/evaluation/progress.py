@@ -7,10 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from importlib import import_module
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
+from typing import Any, Protocol
 
 _SECONDS = 0.25
 """Between two pictures of a bar in a notebook."""
@@ -58,40 +55,26 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
     )
     bar = Progress(*columns, console=stderr, disable=not stderr.is_terminal)
     task = bar.add_task(unit, total=total, rate="…")
-
-    def advance(tasks: int, /, *, resumed: bool = False) -> None:
-        if resumed:
-            bar.update(task, advance=tasks)
-            return
-        speed = bar.tasks[0].speed
-        bar.update(task, advance=tasks, rate=f"{speed:.1f}" if speed else "…")
-
-    if stderr.is_jupyter:
-        with _in_a_cell(bar, advance) as advance_there:
-            yield advance_there
-        return
-    with bar:
-        yield advance
-
-
-@contextmanager
-def _in_a_cell(bar: Bar, advance: Progress) -> Iterator[Progress]:
-    """Show the bar in the output of a notebook's cell; rich's own way needs ipywidgets."""
-    notebook: Any = import_module("IPython.display")
-    cell = notebook.display(bar, display_id=True)
+    cell: Any = None
+    if stderr.is_jupyter:  # where rich's own way needs ipywidgets
+        cell = import_module("IPython.display").display(bar, display_id=True)
     last = monotonic()
 
-    def advance_there(tasks: int, /, *, resumed: bool = False) -> None:
+    def advance(tasks: int, /, *, resumed: bool = False) -> None:
         nonlocal last
-        advance(tasks, resumed=resumed)
-        if monotonic() - last >= _SECONDS:
+        speed = None if resumed else bar.tasks[0].speed
+        rate = f"{speed:.1f}" if speed else bar.tasks[0].fields["rate"]
+        bar.update(task, advance=tasks, rate=rate)
+        if cell is not None and monotonic() - last >= _SECONDS:
             cell.update(bar)
             last = monotonic()
 
-    try:
-        yield advance_there
-    finally:
-        cell.update(bar)
+    with bar:
+        try:
+            yield advance
+        finally:
+            if cell is not None:
+                cell.update(bar)
 
 
 def counted(total: int, unit: str, write: Callable[[str], object]) -> Progress:

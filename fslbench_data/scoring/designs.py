@@ -23,8 +23,8 @@ from analysis_sql.leave_one_out.leave_one_out import Design, FirstTasks
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.tasks import Episodes, TaskSetInfo, by_class, padded_lists
-from fslbench_data.tasks.allway import Parts, test_part
-from fslbench_data.tasks.draw import Pool, classes_of_images
+from fslbench_data.tasks.allway import Parts
+from fslbench_data.tasks.draw import Pool, Wanted, classes_of_images
 
 
 class Units(Struct, frozen=True):
@@ -129,9 +129,9 @@ def _all_ways(
         return AllWayDesign.of(queries, classes_of_images(sizes, info.dataset), overlap)
     tasks = release.task_set(info.dataset, str(info.name))
     test = str(how.get("test") or "")
-    part = test_part(release.paths(info.dataset) if test else None, test)
-    drawn: dict[str, Any] = {"dataset": info.dataset, "seed": int(how["seed"])}
-    parts = Parts.of(sizes.tolist(), groups=groups, test=part, **drawn)
+    given: dict[str, Any] = {"seed": int(how["seed"]), "groups": groups, "test": test}
+    given["paths"] = release.paths(info.dataset) if test else None
+    parts = Parts.of(Wanted(info.dataset, info.name, sizes.tolist(), **given))
     overlap = info.protocol.shot / float(parts.sizes.mean())
     query = by_class(tasks.query, tasks.query_label)
     return AllWayDesign.of(query, parts.owner, overlap, f"{parts.unit}s")

@@ -58,12 +58,8 @@ class TaskSetInfo(Struct, frozen=True, dict=True):
 
     def as_json(self) -> dict[str, Any]:
         """Return the task set as JSON outputs have it."""
-        return {
-            "dataset": self.dataset,
-            "task_set": self.task_set,
-            "n_tasks": self.n_tasks,
-            "fingerprint": self.fingerprint,
-        }
+        names = ("dataset", "task_set", "n_tasks", "fingerprint")
+        return {name: getattr(self, name) for name in names}
 
 
 class Task(Struct, frozen=True, eq=False):
@@ -122,13 +118,13 @@ class TaskSet(Struct, frozen=True, eq=False):
         if info.name.varies:
             names = ("class_ids", "support", "query", "query_label", "support_label")
             return Episodes(info, *(padded_lists(table.column(name)) for name in names))
-        return cls(
-            info,
-            _array(table, "class_ids", (protocol.way,)),
-            _array(table, "support", (protocol.way, protocol.shot)),
-            _array(table, "query", (protocol.n_query,)),
-            _array(table, "query_label", (protocol.n_query,)),
-        )
+        shapes = {
+            "class_ids": (protocol.way,),
+            "support": (protocol.way, protocol.shot),
+            "query": (protocol.n_query,),
+            "query_label": (protocol.n_query,),
+        }
+        return cls(info, *(_array(table, name, shape) for name, shape in shapes.items()))
 
     def __len__(self) -> int:
         return len(self.class_ids)
@@ -136,17 +132,11 @@ class TaskSet(Struct, frozen=True, eq=False):
     def __getitem__(self, task_id: int) -> Task:
         if not 0 <= task_id < len(self):
             raise IndexError(f"{self.info} has tasks 0..{len(self) - 1}, not {task_id}")
-        return Task(
-            self.info,
-            task_id,
-            self.class_ids[task_id],
-            self.support[task_id],
-            self.query[task_id],
-            self.query_label[task_id],
-        )
+        of_all = self.class_ids, self.support, self.query, self.query_label
+        return Task(self.info, task_id, *(of_set[task_id] for of_set in of_all))
 
     def __iter__(self) -> Iterator[Task]:
-        return (self[task_id] for task_id in range(len(self)))
+        return map(self.__getitem__, range(len(self)))
 
 
 class Episodes(TaskSet, frozen=True, eq=False):
@@ -166,9 +156,8 @@ class Episodes(TaskSet, frozen=True, eq=False):
         ids, queries = whole.class_ids[whole.class_ids >= 0], whole.query >= 0
         label = self.support_label[task_id]
         support: Any = [whole.support[label == place] for place in range(ids.size)]
-        return Task(
-            self.info, task_id, ids, support, whole.query[queries], whole.query_label[queries]
-        )
+        query, query_label = whole.query[queries], whole.query_label[queries]
+        return Task(self.info, task_id, ids, support, query, query_label)
 
     @property
     def queries(self) -> NDArray[np.int64]:

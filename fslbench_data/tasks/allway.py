@@ -9,18 +9,25 @@ themselves a set.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from msgspec import Struct
-from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError, many
-from benchmark_spec.protocol import MAX_WHOLE_QUERIES, Protocol, TaskSetName, WholeProtocol
-from fslbench_data.tasks.draw import Groups, Ints, classes_of_images, first_of_unit, table_of
+from benchmark_spec.protocol import MAX_WHOLE_QUERIES, WholeProtocol
+from fslbench_data.tasks.draw import (
+    Ints,
+    Wanted,
+    classes_of_images,
+    first_image_ids,
+    first_of_unit,
+    one_of_each_unit,
+    table_of,
+    unit_of,
+)
 
 LEAST_DRAWS = 2
 """One draw has no variance between draws."""
@@ -39,62 +46,44 @@ class Parts(Struct, frozen=True, eq=False):
     unit: str
 
     @classmethod
-    def of(
-        cls,
-        class_sizes: Sequence[int],
-        *,
-        dataset: str,
-        seed: int,
-        groups: Groups | None = None,
-        test: NDArray[np.bool_] | None = None,
-    ) -> Parts:
-        """Find the parts of a data set, where `test` (N,) marks the images of its test part."""
-        sizes = np.asarray(class_sizes, np.int64)
-        owner = classes_of_images(sizes, dataset)
-        kept = np.arange(owner.size)
-        grouped = groups is not None and bool((groups >= 0).any())
-        if grouped:
-            _, unit = np.unique(first_of_unit(owner, groups, dataset), return_inverse=True)
-            order, counts = np.argsort(unit, kind="stable"), np.bincount(unit)
-            stream = Stream("allway", dataset, seed, "images")
-            kept = np.sort(order[np.cumsum(counts) - counts + stream.integers(counts)])
+    def of(cls, wanted: Wanted) -> Parts:
+        """Find the parts of a data set."""
+        sizes, groups = np.asarray(wanted.class_sizes, np.int64), wanted.groups
+        owner = classes_of_images(sizes, wanted.dataset)
+        kept, called = np.arange(owner.size), unit_of(groups)
+        if called == "group":
+            first = first_of_unit(owner, groups, wanted.dataset)
+            unit = np.unique(first, return_inverse=True)[1]
+            stream = Stream("allway", wanted.dataset, wanted.seed, "images")
+            kept = np.sort(one_of_each_unit(unit, stream))
         support = queries = kept
-        if test is not None:
+        if wanted.test:
+            if wanted.paths is None:
+                raise SamplingError(
+                    "the images of the data set are not known", expected="their paths"
+                )
+            test = np.array([str(path).startswith(wanted.test) for path in wanted.paths])
             support, queries = kept[~test[kept]], kept[test[kept]]
         drawn_from = np.bincount(owner[support], minlength=sizes.size)
-        return cls(support, drawn_from, queries, owner, "group" if grouped else "image")
-
-    def protocol(self, shot: int, *, test: bool) -> Protocol:
-        """Return the size of a task with S shots."""
-        way = self.sizes.size
-        return WholeProtocol(way, shot, self.queries.size - (0 if test else way * shot))
+        return cls(support, drawn_from, queries, owner, called)
 
 
-def draw_allway(
-    class_sizes: Sequence[int],
-    name: TaskSetName,
-    *,
-    dataset: str,
-    seed: int,
-    tasks: int | None,
-    groups: Groups | None = None,
-    test: NDArray[np.bool_] | None = None,
-) -> tuple[pa.Table, Parts]:
-    """Draw and freeze a set; gives also its parts.
+def draw_allway(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
+    """Draw and freeze a set; gives its table, and what is special in its provenance.
 
     Raises a SamplingError if a class has too few images, or the set's name has another size.
     """
-    where, protocol = f"{dataset}/{name}", name.protocol
+    where, protocol, tasks = wanted.where, wanted.name.protocol, wanted.tasks
     if tasks is None or tasks < LEAST_DRAWS:
         raise SamplingError(
             f"an allway set of {many(tasks or 0, 'draw')}",
             where=where,
             expected=f"at least {LEAST_DRAWS}: with one, nothing is known of other draws",
         )
-    parts = Parts.of(class_sizes, dataset=dataset, seed=seed, groups=groups, test=test)
+    parts, apart = Parts.of(wanted), bool(wanted.test)
     way, shot = parts.sizes.size, protocol.shot
     least, queried = parts.sizes.min(), np.unique(parts.owner[parts.queries]).size
-    if least < shot + (test is None) or queried < way:
+    if least < shot + (not apart) or queried < way:
         raise SamplingError(
             f"a class has {least} {parts.unit}s to draw {shot} for support from"
             if queried == way
@@ -103,7 +92,7 @@ def draw_allway(
             expected="more than S of every class, and a query at least",
             fix="ask for fewer shots",
         )
-    expected = parts.protocol(shot, test=test is not None)
+    expected = WholeProtocol(way, shot, parts.queries.size - (0 if apart else way * shot))
     if shot < 1 or expected.query > MAX_WHOLE_QUERIES:
         raise SamplingError(
             f"a task of {many(shot, 'shot')} and {expected.query} queries",
@@ -114,15 +103,14 @@ def draw_allway(
         raise SamplingError(
             f"tasks of all classes are of {expected.way} ways and {expected.query} queries in all",
             where=where,
-            expected=f"the name {name.suite}-{expected}",
+            expected=f"the name {wanted.name.suite}-{expected}",
         )
-    key = ("allway", dataset, str(protocol), seed)
-    drawn = Stream(*key, "support").subsets(np.tile(parts.sizes, tasks), shot)
-    first = np.cumsum(parts.sizes) - parts.sizes
-    support = parts.support[first[:, None] + drawn.reshape(tasks, way, shot)].reshape(tasks, -1)
-    order = Stream(*key, "queries").permutations(1, parts.queries.size)[0]
+    drawn = wanted.stream("support").subsets(np.tile(parts.sizes, tasks), shot)
+    first = first_image_ids(parts.sizes)[:, None]
+    support = parts.support[first + drawn.reshape(tasks, way, shot)].reshape(tasks, -1)
+    order = wanted.stream("queries").permutations(1, parts.queries.size)[0]
     queries = np.tile(parts.queries[order], (tasks, 1))
-    if test is None:
+    if not apart:
         left = np.stack([~np.isin(row, own) for row, own in zip(queries, support, strict=True)])
         queries = queries[left].reshape(tasks, -1)
     columns = {
@@ -131,13 +119,5 @@ def draw_allway(
         "query": queries,
         "query_label": parts.owner[queries],
     }
-    return table_of(protocol, columns), parts
-
-
-def test_part(paths: Sequence[Any] | None, prefix: str) -> NDArray[np.bool_] | None:
-    """Return which images (N,) are of the test part, by their paths' prefix; None without one."""
-    if not prefix:
-        return None
-    if paths is None:
-        raise SamplingError("the images of the data set are not known", expected="their paths")
-    return np.array([str(path).startswith(prefix) for path in paths])
+    how = {"unit": parts.unit, "test": wanted.test, "tasks": tasks}
+    return table_of(protocol, columns), how

@@ -28,27 +28,77 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
 from benchmark_spec.errors import SamplingError, TooLargeError
-from benchmark_spec.protocol import Protocol
-
-Ids = NDArray[np.int32]
+from benchmark_spec.protocol import Protocol, TaskSetName
 
 MOST_IMAGES = 2**26
 """Images of a data set that are held one by one: some gigabytes.  Quickdraw has 50 million."""
 
-Positions = NDArray[np.int64]
-"""Of classes in a data set, or of images in a class."""
+Ints = NDArray[np.int64]
+"""Sizes, or positions: of classes in a data set, or of images in a class."""
 
 Groups = NDArray[np.int64]
 """Group of each image (N,), by image id; -1 for an image that stands for itself."""
 
 
+class Wanted(Struct, frozen=True, eq=False):
+    """A task set that is to be drawn.
+
+    Attributes
+    ----------
+    dataset, name
+        The data set and the task set; both key the random streams.
+    class_sizes
+        Images of each class, in the frozen order of classes.
+    seed
+        Of every suite but `published`, which has its own.
+    tasks
+        How many: needed for `closed` and other suites that reuse images, a cap for `open` and
+        others that do not, the number for `balanced` (as many as possible if absent) and `pooled`;
+        `published` stops at 2000.
+    groups
+        Group of each image (:func:`groups_of`), needed for `grouped`; `pooled` and `allway` draw
+        them, too.
+    attributes
+        Of the images, for suites that are made with them.
+    paths, test
+        Of `allway`: the images whose paths begin with `test` are the data set's own test part;
+        without it there is none.
+    """
+
+    dataset: str
+    name: TaskSetName
+    class_sizes: Sequence[int]
+    seed: int = 0
+    tasks: int | None = None
+    groups: Groups | None = None
+    attributes: pa.Table | None = None
+    paths: Sequence[Any] | None = None
+    test: str = ""
+
+    @property
+    def where(self) -> str:
+        """What errors call it."""
+        return f"{self.dataset}/{self.name}"
+
+    def given(self, *more: str) -> dict[str, Any]:
+        """Return the data set, the seed, the number of tasks, and more, as samplers take them."""
+        return {name: getattr(self, name) for name in ("dataset", "seed", "tasks", *more)}
+
+    def stream(self, part: str) -> Stream:
+        """Open one of its random streams."""
+        return Stream(self.name.suite, self.dataset, str(self.name.protocol), self.seed, part)
+
+
 class DrawnTasks(Struct, frozen=True):
-    """T tasks as positions of classes and of images in their class, before images have ids."""
+    """T tasks as positions of classes and of images in their class, before images have ids.
+
+    `class_ids` are (T, K), `support` (T, K, S) and `query` (T, K, Q).
+    """
 
     protocol: Protocol
-    class_ids: Ids
-    support: Ids
-    query: Ids
+    class_ids: NDArray[np.integer[Any]]
+    support: NDArray[np.integer[Any]]
+    query: NDArray[np.integer[Any]]
 
     def __len__(self) -> int:
         return len(self.class_ids)
@@ -56,18 +106,11 @@ class DrawnTasks(Struct, frozen=True):
 
 def split_support(protocol: Protocol, class_ids: NDArray[Any], images: NDArray[Any]) -> DrawnTasks:
     """Make tasks: of the S+Q `images` drawn of a class (T, K, S+Q), the first S are support."""
-    drawn = images.astype(np.int32)
-    return DrawnTasks(
-        protocol,
-        class_ids.astype(np.int32),
-        drawn[..., : protocol.shot],
-        drawn[..., protocol.shot :],
-    )
+    support, query = np.split(images.astype(np.int32), [protocol.shot], axis=-1)
+    return DrawnTasks(protocol, class_ids.astype(np.int32), support, query)
 
 
-def checked_sizes(
-    class_sizes: Sequence[int], protocol: Protocol, dataset: str
-) -> NDArray[np.int64]:
+def checked_sizes(class_sizes: Sequence[int], protocol: Protocol, dataset: str) -> Ints:
     """Check that class sizes hold a task of `protocol`; gives them as an int64 array (C,)."""
     counts = np.asarray(class_sizes)
     whole = counts.ndim == 1 and counts.dtype.kind in "iu"
@@ -90,13 +133,13 @@ def checked_sizes(
     return sizes
 
 
-def classes_of_images(class_sizes: NDArray[np.int64], where: str) -> NDArray[np.int64]:
+def classes_of_images(class_sizes: Ints, where: str) -> Ints:
     """Return the class of each image (N,), images in the order of their classes."""
     check_images(class_sizes, where)
     return np.repeat(np.arange(class_sizes.size), class_sizes)
 
 
-def check_images(class_sizes: NDArray[np.int64], where: str) -> None:
+def check_images(class_sizes: Ints, where: str) -> None:
     """Refuse more images than may be held one by one, with a TooLargeError."""
     images = sum(class_sizes.tolist())  # in Python's integers, which do not overflow
     if images > MOST_IMAGES:
@@ -114,7 +157,7 @@ def check_number(tasks: int | None, reuse: bool, dataset: str) -> None:
         raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
 
 
-def first_image_ids(class_sizes: Sequence[int]) -> NDArray[np.int64]:
+def first_image_ids(class_sizes: Sequence[int] | Ints) -> Ints:
     """Compute the id of the first image of each class, int64 (C,): ids count up in class order."""
     sizes = np.asarray(class_sizes, dtype=np.int64)
     return np.cumsum(sizes) - sizes
@@ -172,25 +215,23 @@ def draw_open(
     *,
     dataset: str,
     seed: int,
-    max_tasks: int | None = None,
+    tasks: int | None = None,
 ) -> DrawnTasks:
-    """Draw tasks until fewer than K classes have S+Q unused images, or `max_tasks` are drawn.
+    """Draw tasks until fewer than K classes have S+Q unused images, or `tasks` are drawn.
 
     No image is used twice.  Given the classes that are left, each choice of K is equally likely.
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
-    return exhaust(sizes, protocol, ("open", dataset, str(protocol), seed), max_tasks)
+    return exhaust(sizes, protocol, ("open", dataset, str(protocol), seed), tasks)
 
 
-def count_until_exhausted(sizes: NDArray[np.int64], protocol: Protocol, key: Key) -> int:
+def count_until_exhausted(sizes: Ints, protocol: Protocol, key: Key) -> int:
     """Count how many tasks :func:`exhaust` draws; no images are drawn."""
     uses = sizes // protocol.per_class
     return len(_class_sequence(uses, protocol.way, Stream(*key, "classes"), None))
 
 
-def exhaust(
-    sizes: NDArray[np.int64], protocol: Protocol, key: Key, max_tasks: int | None
-) -> DrawnTasks:
+def exhaust(sizes: Ints, protocol: Protocol, key: Key, max_tasks: int | None) -> DrawnTasks:
     """Run Algorithm 2 on classes of `sizes` (C,), with the streams of `key`."""
     check_number(max_tasks, False, str(key[1]))
     class_ids = _class_sequence(
@@ -199,9 +240,7 @@ def exhaust(
     return deal(class_ids, sizes, protocol, Stream(*key, "images"))
 
 
-def deal(
-    class_ids: NDArray[Any], sizes: NDArray[np.int64], protocol: Protocol, images: Stream
-) -> DrawnTasks:
+def deal(class_ids: NDArray[Any], sizes: Ints, protocol: Protocol, images: Stream) -> DrawnTasks:
     """Give each task (T, K) unused images of its classes.
 
     Each class is shuffled once; its r-th use takes the r-th S+Q images of the shuffle.
@@ -214,9 +253,11 @@ def deal(
 
 
 def draw_closed(
-    class_sizes: Sequence[int], protocol: Protocol, *, dataset: str, seed: int, tasks: int
+    class_sizes: Sequence[int], protocol: Protocol, *, dataset: str, seed: int, tasks: int | None
 ) -> DrawnTasks:
     """Draw `tasks` independent tasks: K classes of those with S+Q images, then S+Q of each."""
+    if tasks is None:
+        raise SamplingError("a closed set needs a number of tasks", expected="such as 600")
     sizes = checked_sizes(class_sizes, protocol, dataset)
     check_number(tasks, True, dataset)
     key = ("closed", dataset, str(protocol), seed)
@@ -227,9 +268,7 @@ def draw_closed(
     return split_support(protocol, class_ids, images.reshape(tasks, protocol.way, -1))
 
 
-def _class_sequence(
-    uses: NDArray[np.int64], way: int, stream: Stream, max_tasks: int | None
-) -> NDArray[Any]:
+def _class_sequence(uses: Ints, way: int, stream: Stream, max_tasks: int | None) -> NDArray[Any]:
     """Draw the classes of each task (T, way), where class c can be used `uses[c]` times.
 
     Tasks are drawn in blocks, as if no class ran out; a block is cut after the first task that
@@ -261,7 +300,7 @@ def _class_sequence(
     return np.concatenate(blocks)
 
 
-def _until_used_up(drawn: NDArray[Any], left: NDArray[np.int64]) -> int:
+def _until_used_up(drawn: NDArray[Any], left: Ints) -> int:
     """Count the tasks up to and with the first that takes the last use of a class."""
     flat = drawn.reshape(-1)
     used = np.bincount(flat, minlength=left.size)
@@ -274,7 +313,7 @@ def _until_used_up(drawn: NDArray[Any], left: NDArray[np.int64]) -> int:
     return int(last_use.min()) // way + 1
 
 
-def _use_number(class_ids: NDArray[Any]) -> NDArray[np.int64]:
+def _use_number(class_ids: NDArray[Any]) -> Ints:
     """Count how many earlier tasks use the same class, int64 of the shape of `class_ids` (T, K)."""
     flat = class_ids.reshape(-1)
     by_class = np.argsort(flat, kind="stable")
@@ -283,8 +322,6 @@ def _use_number(class_ids: NDArray[Any]) -> NDArray[np.int64]:
     number[by_class] = np.arange(flat.size) - np.repeat(np.cumsum(used) - used, used)
     return number.reshape(class_ids.shape)
 
-
-Ints = NDArray[np.int64]
 
 LARGE = 10_000
 """Units of a data set that are all drawn from.  4,000 tasks of ``5w1s1q`` show each of so many four
@@ -302,14 +339,14 @@ class Pool(Struct, frozen=True):
     """The units that tasks are drawn from, class by class in the order of their first images.
 
     `sizes` (C,) are the units of each class; the images of unit u are `counts[u]` of `images` from
-    `first[u]` on. A `cut` pool is a sample of the data set's units.
+    `first[u]` on. A `unit` is a "group" or an "image"; a `cut` pool is a sample of the data set's.
     """
 
     sizes: Ints
     images: Ints
     first: Ints
     counts: Ints
-    grouped: bool
+    unit: str
     cut: bool
 
     @classmethod
@@ -327,21 +364,14 @@ class Pool(Struct, frozen=True):
         firsts, unit = np.unique(start, return_inverse=True)
         units = np.bincount(class_of[firsts], minlength=sizes.size).astype(np.int64)
         cut = firsts.size > LARGE and bool((units > KEPT).any())
+        kept = np.ones(firsts.size, np.bool_)
         if cut:
             kept = _sample(units, Stream("pooled", dataset, seed, "pool"))
             units = np.minimum(units, KEPT)
-        else:
-            kept = np.ones(firsts.size, np.bool_)
         images = np.argsort(unit, kind="stable")
         images = images[kept[unit[images]]]
         counts = np.bincount(unit, minlength=firsts.size).astype(np.int64)[kept]
-        grouped = groups is not None and bool((groups >= 0).any())
-        return cls(units, images, np.cumsum(counts) - counts, counts, grouped, cut)
-
-    @property
-    def unit(self) -> str:
-        """What a unit is called."""
-        return "group" if self.grouped else "image"
+        return cls(units, images, np.cumsum(counts) - counts, counts, unit_of(groups), cut)
 
     def eligible(self, protocol: Protocol, dataset: str) -> Ints:
         """Find the classes that tasks of a protocol are drawn from: those with more than S+Q units.
@@ -386,10 +416,11 @@ def draw_pooled(
     of_class = Stream(*key, f"{pool.unit}s").subsets(
         pool.sizes[class_ids].reshape(-1), protocol.per_class
     )
-    before = np.cumsum(pool.sizes) - pool.sizes
-    unit = before[class_ids][..., None] + of_class.reshape(tasks, protocol.way, -1)
+    unit = first_image_ids(pool.sizes)[class_ids][..., None] + of_class.reshape(
+        tasks, protocol.way, -1
+    )
     image = pool.first[unit]
-    if pool.grouped:
+    if pool.unit == "group":
         image = image + Stream(*key, "images").integers(pool.counts[unit])
     position = pool.images[image] - first_image_ids(class_sizes)[class_ids][..., None]
     return split_support(protocol, class_ids, position), pool
@@ -427,6 +458,18 @@ def enough_tasks(units: Ints, protocol: Protocol) -> tuple[int, int]:
     b0_squared = ceil(3200 * n * (sum(squares) / units.size) ** 2)
     b0 = isqrt(b0_squared - 1) + 1
     return b0, ceil(Fraction(80 * n, protocol.way * m))
+
+
+def unit_of(groups: Groups | None) -> str:
+    """Return what takes part in tasks once: a "group" where any image has one, or an "image"."""
+    return "image" if groups is None or (groups < 0).all() else "group"
+
+
+def one_of_each_unit(unit: Ints, stream: Stream) -> Ints:
+    """Draw an image of each unit 0..U-1, uniformly, where image n is of ``unit[n]``."""
+    counts = np.bincount(unit)
+    drawn: Ints = np.argsort(unit, kind="stable")[first_image_ids(counts) + stream.integers(counts)]
+    return drawn
 
 
 def first_of_unit(class_of: Ints, groups: Groups | None, dataset: str) -> Ints:

@@ -17,33 +17,46 @@ of its own: the first episodes of a set are themselves a set.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import MAX_QUERIES, MAX_WAY, TaskSetName
-from fslbench_data.tasks.draw import Ints, check_number, classes_of_images
+from benchmark_spec.protocol import MAX_QUERIES, MAX_WAY
+from fslbench_data.tasks.draw import (
+    Ints,
+    Wanted,
+    check_images,
+    check_number,
+    first_image_ids,
+    unit_of,
+)
 
 LEAST_WAYS, MOST_SUPPORT = 5, 500
 _BETA, _ALPHA, _WEIGHT = 2**20, 1024, 10**6
 
 
-def draw_episodes(
-    class_sizes: Sequence[int], name: TaskSetName, *, dataset: str, seed: int, tasks: int | None
-) -> pa.Table:
-    """Draw and freeze episodes; raises a SamplingError if classes are too few or too small."""
-    where, protocol = f"{dataset}/{name}", name.protocol
-    sizes = np.asarray(class_sizes, np.int64)
-    first = np.cumsum(sizes) - sizes
-    classes_of_images(sizes, dataset)
-    check_number(tasks, True, where)
+def draw_episodes(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
+    """Draw and freeze episodes; gives also what is special in their provenance.
+
+    Raises a SamplingError if images have groups, or classes are too few or too small.
+    """
+    where, protocol = wanted.where, wanted.name.protocol
+    if unit_of(wanted.groups) == "group":
+        raise SamplingError(
+            "episodes are drawn from images, and these have groups",
+            where=where,
+            expected="images that do not depend on each other",
+        )
+    sizes = np.asarray(wanted.class_sizes, np.int64)
+    first = first_image_ids(sizes)
+    check_images(sizes, wanted.dataset)
+    check_number(wanted.tasks, True, where)
     most = min(MAX_WAY, sizes.size)
     if not LEAST_WAYS <= protocol.way <= most or protocol.shot < 1:
         raise SamplingError(
@@ -64,13 +77,13 @@ def draw_episodes(
             where=where,
             expected="at least 2 of every class, one for support and one for queries",
         )
-    key, number = ("episodes", dataset, str(protocol), seed), int(tasks or 0)
+    number = int(wanted.tasks or 0)
     span = np.full(number, protocol.way - LEAST_WAYS + 1)
-    ways = LEAST_WAYS + Stream(*key, "ways").integers(span)
-    ordered = Stream(*key, "classes").subsets(np.full(number, sizes.size), protocol.way)
-    beta = Stream(*key, "support").integers(np.full(number, _BETA)) + 1
-    alpha = Stream(*key, "shots").integers(np.full((number, protocol.way), _ALPHA))
-    images, order = Stream(*key, "images"), Stream(*key, "queries")
+    ways = LEAST_WAYS + wanted.stream("ways").integers(span)
+    ordered = wanted.stream("classes").subsets(np.full(number, sizes.size), protocol.way)
+    beta = wanted.stream("support").integers(np.full(number, _BETA)) + 1
+    alpha = wanted.stream("shots").integers(np.full((number, protocol.way), _ALPHA))
+    images, order = wanted.stream("images"), wanted.stream("queries")
     columns: dict[str, list[NDArray[np.integer]]] = {f.name: [] for f in schemas.EPISODES}
     for task in range(number):
         ids = ordered[task, : ways[task]]
@@ -92,7 +105,7 @@ def draw_episodes(
         for column, values in made.items():
             columns[column].append(values)
     arrays = [pa.array(columns[field.name], field.type) for field in schemas.EPISODES]
-    return pa.Table.from_arrays(arrays, schema=schemas.EPISODES)
+    return pa.Table.from_arrays(arrays, schema=schemas.EPISODES), {"tasks": number}
 
 
 def _shape(

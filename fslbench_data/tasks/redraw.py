@@ -1,4 +1,4 @@
-"""Task sets of uniform suites, drawn and frozen; and any, drawn again from its provenance."""
+"""Task sets, drawn by the sampler of their suite and frozen; and drawn again from provenance."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
-from benchmark_spec.protocol import TaskSetName
-from fslbench_data.tasks.allway import draw_allway, test_part
-from fslbench_data.tasks.draw import KEPT, Groups, draw_closed, draw_pooled, freeze
+from benchmark_spec.protocol import TaskSetName, suite_of
+from fslbench_data.tasks.allway import draw_allway
+from fslbench_data.tasks.draw import (
+    KEPT,
+    DrawnTasks,
+    Groups,
+    Wanted,
+    draw_closed,
+    draw_pooled,
+    freeze,
+)
 from fslbench_data.tasks.episodes import draw_episodes
 
 SAMPLER_VERSION = 1
@@ -20,83 +27,65 @@ SAMPLER_VERSION = 1
 EVIDENCE = "queries"
 """In a provenance: what the number of queries was chosen on.  Drawing does not take it."""
 
-Draw = Callable[..., tuple[pa.Table, dict[str, Any]]]
-"""Draws a task set as :func:`draw_uniform` does, perhaps of more suites."""
+Drawn = tuple[DrawnTasks | pa.Table, dict[str, Any]]
+"""Tasks, perhaps frozen, and what is special in their provenance."""
 
 
-def draw_uniform(
-    dataset: str,
-    name: TaskSetName,
-    class_sizes: Sequence[int],
-    *,
-    seed: int,
-    tasks: int | None = None,
-    groups: Groups | None = None,
-    paths: Sequence[Any] | None = None,
-    test: str = "",
-) -> tuple[pa.Table, dict[str, Any]]:
-    """Draw and freeze a `closed`, `pooled`, `allway` or `episodes` set.
+Sampler = Callable[[Wanted], Drawn]
+Samplers = Mapping[str, Sampler]
+"""By suite, or by the family of suites that are made with attributes."""
 
-    Parameters
-    ----------
-    dataset, name
-        The data set and the task set; both key the random streams.
-    class_sizes
-        Images of each class, in the frozen order of classes.
-    tasks
-        How many; needed for all but `pooled`.
-    groups
-        Group of each image, for `pooled` and `allway`; None where no image has one.
-    paths, test
-        Of `allway`: the images whose paths begin with `test` are the data set's own test part;
-        without it there is none.
+
+def sampler_of(draw: Callable[..., DrawnTasks], number: str, *more: str) -> Sampler:
+    """Make a sampler of a function of class sizes, the protocol and :meth:`Wanted.given`.
+
+    In the provenance the `number` of tasks stands as "tasks", or as "max_tasks" where it is a cap.
+    """
+
+    def sampler(wanted: Wanted) -> Drawn:
+        drawn = draw(wanted.class_sizes, wanted.name.protocol, **wanted.given(*more))
+        return drawn, {number: wanted.tasks}
+
+    return sampler
+
+
+def _pooled(wanted: Wanted) -> Drawn:
+    how = wanted.given("groups")
+    drawn, pool = draw_pooled(wanted.class_sizes, wanted.name.protocol, **how)
+    kept = KEPT if pool.cut else None
+    return drawn, {"unit": pool.unit, "pool": kept, "tasks": len(drawn)}
+
+
+UNIFORM: Samplers = {
+    "closed": sampler_of(draw_closed, "tasks"),
+    "pooled": _pooled,
+    "allway": draw_allway,
+    "episodes": draw_episodes,
+}
+
+
+def draw_tasks(wanted: Wanted, samplers: Samplers = UNIFORM) -> tuple[pa.Table, dict[str, Any]]:
+    """Draw and freeze a task set.
 
     Returns
     -------
     table, provenance
-        Of the schema :func:`benchmark_spec.schemas.tasks`, and what it takes to draw it again; of a
-        pooled set also what its unit is, and how many of each class are its pool (None: all).
+        Of the schema :func:`benchmark_spec.schemas.task_set`, and what it takes to draw it again;
+        of a pooled set also what its unit is, and how many of each class are its pool (None: all).
     """
-    suite, protocol = name.suite, name.protocol
-    how: dict[str, Any] = {
-        "suite": suite,
-        "sampler_version": SAMPLER_VERSION,
-        "generator": "Philox",
-        "seed": seed,
-    }
-    if suite == "closed":
-        if tasks is None:
-            raise SamplingError("a closed set needs a number of tasks", expected="such as 600")
-        drawn = draw_closed(class_sizes, protocol, dataset=dataset, seed=seed, tasks=tasks)
-    elif suite == "pooled":
-        drawn, pool = draw_pooled(
-            class_sizes, protocol, dataset=dataset, seed=seed, tasks=tasks, groups=groups
-        )
-        how |= {"unit": pool.unit, "pool": KEPT if pool.cut else None}
-    elif suite == "allway":
-        part = test_part(paths, test)
-        given: dict[str, Any] = {"groups": groups, "test": part}
-        table, parts = draw_allway(
-            class_sizes, name, dataset=dataset, seed=seed, tasks=tasks, **given
-        )
-        return table, {**how, "unit": parts.unit, "test": test, "tasks": len(table)}
-    elif name.varies:
-        if groups is not None and bool((groups >= 0).any()):
-            raise SamplingError(
-                "episodes are drawn from images, and these have groups",
-                where=f"{dataset}/{name}",
-                expected="images that do not depend on each other",
-            )
-        table = draw_episodes(class_sizes, name, dataset=dataset, seed=seed, tasks=tasks)
-        return table, {**how, "tasks": len(table)}
-    else:
+    suite = suite_of(wanted.name.suite)
+    sampler = samplers.get(suite.family or suite.name)
+    if sampler is None:
         raise SamplingError(
-            f"tasks of the suite {suite!r} are not drawn uniformly",
-            where=f"{dataset}/{name}",
+            f"tasks of the suite {suite.name!r} are not drawn uniformly",
+            where=wanted.where,
             expected="closed, pooled, allway or episodes",
         )
-    shuffle = Stream(suite, dataset, str(protocol), seed, "queries")
-    return freeze(drawn, class_sizes, shuffle), {**how, "tasks": len(drawn)}
+    drawn, special = sampler(wanted)
+    if isinstance(drawn, DrawnTasks):
+        drawn = freeze(drawn, wanted.class_sizes, wanted.stream("queries"))
+    how = {"suite": suite.name, "sampler_version": SAMPLER_VERSION, "generator": "Philox"}
+    return drawn, {**how, "seed": wanted.seed, **special}
 
 
 def draw_again(
@@ -106,10 +95,11 @@ def draw_again(
     provenance: Mapping[str, Any],
     rows: int,
     groups: Groups | None = None,
-    draw: Draw = draw_uniform,
+    attributes: pa.Table | None = None,
     paths: Sequence[Any] | None = None,
+    samplers: Samplers = UNIFORM,
 ) -> pa.Table:
-    """Draw a task set of `rows` tasks again from the provenance that `draw` gave."""
+    """Draw a task set of `rows` tasks again from its provenance."""
     where = f"{dataset}/{name}"
     if provenance.get("sampler_version") != SAMPLER_VERSION:
         raise SamplingError(
@@ -127,16 +117,10 @@ def draw_again(
         )
     if name.interval == "closed" and number != rows:
         raise SamplingError(f"it has {rows} tasks, its provenance says {number}", where=where)
-    test = provenance.get("test")
-    table, drawn = draw(
-        dataset,
-        name,
-        class_sizes,
-        seed=seed,
-        tasks=None if name.suite == "published" else number,
-        groups=groups,
-        **({"paths": paths, "test": str(test)} if test else {}),
-    )
+    tasks = None if name.suite == "published" else number
+    images = groups, attributes, paths, str(provenance.get("test") or "")
+    wanted = Wanted(dataset, name, class_sizes, seed, tasks, *images)
+    table, drawn = draw_tasks(wanted, samplers)
     if drawn != {key: value for key, value in provenance.items() if key != EVIDENCE}:
         raise SamplingError(
             f"provenance {dict(provenance)} is not that of a set of this suite",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -80,23 +79,13 @@ class EasyFSLMethod:
         device = support.device
         labels = torch.arange(len(support), device=device).repeat_interleave(support.shape[1])
         classifier = self._classifier.to(device)
-        with _seeded(device, int(rng.integers(2**63))), torch.no_grad():
+        cuda, seed = [device.index] if device.type == "cuda" else [], int(rng.integers(2**63))
+        with torch.random.fork_rng(cuda), torch.no_grad():
+            for generator in (
+                torch.default_generator,
+                *(torch.cuda.default_generators[i] for i in cuda),
+            ):
+                generator.manual_seed(seed)
             classifier.process_support_set(support.flatten(0, 1), labels)
             scores: torch.Tensor = classifier(query)
         return scores.argmax(dim=1)
-
-
-@contextmanager
-def _seeded(device: torch.device, seed: int) -> Iterator[None]:
-    """Seed the random numbers of the CPU and of a CUDA device, and put them back afterwards."""
-    generators = [torch.default_generator]
-    if device.type == "cuda":
-        generators.append(torch.cuda.default_generators[device.index])
-    before = [generator.get_state() for generator in generators]
-    try:
-        for generator in generators:
-            generator.manual_seed(seed)
-        yield
-    finally:
-        for generator, state in zip(generators, before, strict=True):
-            generator.set_state(state)

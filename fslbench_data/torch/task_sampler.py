@@ -83,12 +83,8 @@ class TaskSampler(Sampler[list[int]]):
             (chosen,) = self._stream.subsets(np.array([len(labels)]), ways)
             shots = self._numbers(self.n_shot, ways)
             positions = self._stream.subsets(self._sizes[chosen], max(shots) + self.n_query)
-            ids = [
-                [images[label][i] for i in of_class[: shot + self.n_query]]
-                for label, of_class, shot in zip(
-                    chosen.tolist(), positions.tolist(), shots, strict=True
-                )
-            ]
+            each = zip(chosen.tolist(), positions.tolist(), shots, strict=True)
+            ids = [[images[c][i] for i in own[: shot + self.n_query]] for c, own, shot in each]
             self.drawn.append(
                 {
                     "class_ids": [labels[label] for label in chosen.tolist()],
@@ -103,8 +99,8 @@ class TaskSampler(Sampler[list[int]]):
         low, high = _ends(given)
         if low == high:
             return [low] * count
-        drawn = low + self._stream.integers(np.full(count, high - low + 1, np.int64))
-        return [int(number) for number in drawn]
+        drawn: list[int] = (low + self._stream.integers(np.full(count, high - low + 1))).tolist()
+        return drawn
 
     def episodic_collate_fn(
         self, batch: Sequence[tuple[torch.Tensor, Any]]

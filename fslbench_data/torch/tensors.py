@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,10 +23,6 @@ from fslbench_data.tasks import Task
 
 Transform = Callable[[Any], torch.Tensor]
 """Makes a tensor of a picture, which it gets as an RGB image of Pillow (:func:`decode`)."""
-
-
-ImageTensors = Callable[[NDArray[np.integer[Any]]], torch.Tensor]
-"""Gives tensors of images by their ids, on the CPU: of the shape of the ids, then of an image."""
 
 
 class FeatureTensors:
@@ -85,61 +81,16 @@ class PictureTensors(Struct, frozen=True, eq=False):
         return image
 
 
-def image_tensors(
-    release: Release,
-    dataset: str,
-    features: str | None,
-    images: str | Path | Literal[True] | None,
-    transform: Transform | None,
-) -> ImageTensors:
-    """Choose features, or pictures and a transform.
-
-    Raises a SpecError if it is neither or both; a SourceError if pictures are missing.
-    """
-    if features is not None and images is None and transform is None:
-        return FeatureTensors(release, dataset, features)
-    if features is None and images is not None and transform is not None:
-        folder = images if images is True else Path(images)
-        return PictureTensors(picture_paths(release, dataset, folder), transform)
-    raise SpecError(
-        "tensors are made of features, or of pictures by a transform",
-        expected="features=BACKBONE, or images=FOLDER and transform=FUNCTION",
-    )
-
-
-@contextmanager
-def tensor_inputs(
-    images: ImageTensors, device: torch.device, tasks: Sequence[Task]
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """Give a method tensors on a device: support (B, K, S, ...), query (B, K·Q, ...)."""
-    support, query = task_tensors(images, tasks)
-    yield support.to(device), query.to(device)
-
-
-def task_tensors(images: ImageTensors, tasks: Sequence[Task]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return tensors of the support (B, K, S, ...) and the query (B, K·Q, ...) of B tasks."""
-    if tasks[0].info.name.varies:
-        raise SpecError(
-            f"tasks of {tasks[0].info} differ in shots, and make no one tensor",
-            expected="features as arrays, or images as files",
-            fix="leave device= and transform= out, and make tensors in the method",
-        )
-    support = np.stack([task.support for task in tasks])
-    query = np.stack([task.query for task in tasks])
-    return images(support), images(query)
-
-
-def device_of(device: Any) -> torch.device:
-    """Open a device, such as ``cuda`` or ``cuda:1``; a SpecError if there is none here."""
+def put_on(device: str) -> Callable[[Any], torch.Tensor]:
+    """Return what puts arrays on a device, such as ``cuda``; a SpecError if there is none here."""
     try:
-        opened = torch.device(device)
-        torch.empty(1, device=opened)
+        torch.empty(1, device=device)
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
         raise SpecError(
             f"PyTorch opens no device {device!r}: {str(error).partition(chr(10))[0]}",
             expected="one that this machine has, such as cpu or cuda",
         ) from None
-    return opened
+    return partial(torch.as_tensor, device=device)
 
 
 class TaskBatch(Struct, frozen=True, eq=False):
@@ -269,12 +220,30 @@ class TaskDataset(Dataset[TaskBatch]):
         transform: Transform | None = None,
     ) -> None:
         self.tasks = release.task_set(dataset, task_set)
-        self._images = image_tensors(release, dataset, features, images, transform)
+        # gives tensors by image ids, of the shape of the ids, then of an image
+        self._look: FeatureTensors | PictureTensors
+        if features is not None and images is None and transform is None:
+            self._look = FeatureTensors(release, dataset, features)
+        elif features is None and images is not None and transform is not None:
+            folder = images if images is True else Path(images)
+            self._look = PictureTensors(picture_paths(release, dataset, folder), transform)
+        else:
+            raise SpecError(
+                "tensors are made of features, or of pictures by a transform",
+                expected="features=BACKBONE, or images=FOLDER and transform=FUNCTION",
+            )
 
     def __len__(self) -> int:
         return len(self.tasks)
 
     def __getitem__(self, index: int) -> TaskBatch:
         task = self.tasks[index]
+        if self.tasks.info.name.varies:
+            raise SpecError(
+                f"tasks of {task.info} differ in shots, and make no one tensor",
+                expected="features as arrays, or images as files",
+                fix="leave device= and transform= out, and make tensors in the method",
+            )
+        support, query = self._look(task.support[None]), self._look(task.query[None])
         label = torch.from_numpy(task.query_label.astype("int64"))
-        return TaskBatch((task,), *task_tensors(self._images, [task]), label[None])
+        return TaskBatch((task,), support, query, label[None])

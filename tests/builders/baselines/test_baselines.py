@@ -42,7 +42,7 @@ def test_best_two_are_those_of_plain_heads(head, way, shot, dimensions):
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     features, support, query = draw(np.random.default_rng(way), way, shot, dimensions)
     predict = Predictor(head, features)
-    found = predict.best(support, query, 2)
+    found = predict.best(support, query)
     assert (found.dtype, found.shape) == (np.int64, (*query.shape, 2))
     assert_array_equal(found[..., 0], predict(support, query))
     for task in range(len(support)):
@@ -97,7 +97,7 @@ def test_equal_classes_and_zero_features(head):
     nothing = Predictor(head, np.zeros((4, 4), np.float16))
     task = np.array([[[0], [1], [2]]]), np.array([[3]])
     assert nothing(*task).tolist() == [[0]]
-    assert nothing.best(*task, 2).tolist() == [[[0, 1]]]
+    assert nothing.best(*task).tolist() == [[[0, 1]]]
 
 
 def test_refusals():

@@ -449,10 +449,10 @@ def test_it_is_a_plain_loop(sizes, way, shot, query, seed, in_groups):
             draw_pooled(sizes, protocol, dataset="x", seed=seed, groups=groups)
         return
     drawn, pool = draw_pooled(sizes, protocol, dataset="x", seed=seed, tasks=9, groups=groups)
-    assert pool.grouped == bool((groups >= 0).any())
+    assert (pool.unit == "group") == bool((groups >= 0).any())
     key = ("pooled", "x", str(protocol), seed)
     first, both = np.cumsum([0, *sizes[:-1]]), np.concatenate([drawn.support, drawn.query], axis=2)
-    for t, expected in enumerate(plain(units, protocol, 9, key, pool.grouped)):
+    for t, expected in enumerate(plain(units, protocol, 9, key, pool.unit == "group")):
         images = [(first[c] + both[t, k]).tolist() for k, c in enumerate(drawn.class_ids[t])]
         assert list(zip(drawn.class_ids[t].tolist(), images, strict=True)) == expected
     assert len(drawn) == 9

@@ -421,7 +421,7 @@ def test_numbered_pictures_come_first(pictures, tmp_path):
     ("options", "kind", "said"),
     [
         ({"features": "pixels", "batch": 0}, SpecError, "at least 1"),
-        ({"features": "pixels", "images": "x"}, SpecError, "one of the two"),
+        ({"features": "pixels", "images": "x"}, SpecError, "features or on images"),
         ({"datasets": "digits"}, SpecError, r"where: digits of embedded(.|\n)*--features pixels"),
         ({"features": "pixels", "datasets": "digit"}, UnknownNameError, "did you mean 'digits'"),
         ({"features": "pixels", "task_sets": "open-5w5s6q"}, UnknownNameError, "'open-5w5s5q'"),

@@ -173,7 +173,7 @@ def test_heads_give_the_same_predictions(engine, tmp_path):
     for head in ("NCC", "LR"):
         here = predictions(head, features, sets, threads=1)
         there = predictions(head, features, sets, threads=1, engine=killing)
-        assert [found.shape for found in here] == [(1100, 15), (600, 15)]
+        assert [found.shape for found in here] == [(1100, 15, 2), (600, 15, 2)]
         for one, other in zip(here, there, strict=True):
             np.testing.assert_array_equal(one, other)
     assert (tmp_path / "killed").exists()
