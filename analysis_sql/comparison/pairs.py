@@ -193,15 +193,12 @@ def _largest(
 
 
 class Pairs:
-    """Compares the methods of a task set by one kind of interval, each pair over the tasks of both.
-
-    A kind about more than images takes the larger of its own :meth:`widths` and these.
-    """
+    """Compares methods of a task set by one kind of interval, each pair over the tasks of both."""
 
     def __init__(self, how: Kind, design: Any, counts: Counts, level: float) -> None:
         self.kind, self.counts, self.level = how.name, counts, level
         self._how, self._design = how, design
-        self._own: dict[int, Floats] = {}
+        self._own: dict[int, Floats] = {}  # half-widths (M,) of means over the first tasks
 
     def columns(self, methods: int | Ints, versus: Ints) -> PairColumns:
         """Compare methods, or one, with others (P,), at least one pair, by their positions."""
@@ -217,18 +214,8 @@ class Pairs:
                 parts.append(self._first(tasks, methods[some], versus[some]))
         return PairColumns.join(parts).some(np.argsort(order))
 
-    def widths(self, tasks: int, methods: Ints, versus: Ints, difference: Moments) -> Floats:
-        """Compute half-widths (P,) of differences over the first tasks; NaN without an interval."""
-        return self._largest(tasks, (methods, versus), difference)
-
-    def _widths_of_methods(self, tasks: int) -> Floats:
-        """Compute half-widths (M,) of means over the first tasks."""
-        if tasks not in self._own:
-            own = self.counts.first(tasks).moments()
-            self._own[tasks] = self._largest(tasks, None, own)
-        return self._own[tasks]
-
-    def _largest(self, tasks: int, pairs: Places | None, moments: Moments) -> Floats:
+    def _widths(self, tasks: int, pairs: Places | None, moments: Moments) -> Floats:
+        """Compute half-widths of pairs, or all methods, over the first tasks; NaN of none."""
         every = self._how.laws(self._design, self.counts, tasks, pairs, moments)
         return _largest(every, moments, lambda laws, of: laws.halfwidths(of, self.level))
 
@@ -236,9 +223,10 @@ class Pairs:
         """Compare methods with others over the first tasks."""
         rows, at = np.unique([methods, versus], return_inverse=True)
         own = self.counts.some(rows).first(tasks).moments()
-        width = self._widths_of_methods(tasks)[rows]
+        if tasks not in self._own:
+            self._own[tasks] = self._widths(tasks, None, self.counts.first(tasks).moments())
         difference = self.counts.differences(methods, versus, tasks).moments()
-        paired = self.widths(tasks, methods, versus, difference)
+        paired = self._widths(tasks, (methods, versus), difference)
         independent = None
         if np.any(difference.constant):  # it takes long to find, and matters rarely
             independent = self._how.independent(self._design, tasks)
@@ -251,7 +239,7 @@ class Pairs:
             np.stack([*of_methods[at.reshape(2, -1)], of_pairs])
             for of_methods, of_pairs in (
                 (own.mean, difference.mean),
-                (width, paired),
+                (self._own[tasks][rows], paired),
                 (own.constant, difference.constant),
             )
         )

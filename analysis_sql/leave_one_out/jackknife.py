@@ -166,11 +166,7 @@ def incidence(members: NDArray[Any], columns: int) -> csr_array:
 
 def has_superclass(tasks: Membership, superclass_of_class: Ints) -> csr_array:
     """Return (B, G): 1 where a task has a class of the superclass."""
-    rows = np.repeat(np.arange(tasks.tasks), tasks.way)
-    columns = superclass_of_class[tasks.classes.reshape(-1)]
-    shape = (tasks.tasks, int(superclass_of_class.max()) + 1)
-    has = csr_array((np.ones(rows.size), (rows, columns)), shape=shape)
-    has.sum_duplicates()
+    has = incidence(superclass_of_class[tasks.classes], int(superclass_of_class.max()) + 1)
     has.data[:] = 1.0
     return has
 
