@@ -91,18 +91,18 @@ extraction_options = _all_of(
     ),
     click.option(
         "--batch",
-        type=int,
+        type=click.IntRange(min=1),
         help="Pictures at a time: by default 32, on a GPU what half of its memory holds.",
     ),
     click.option(
         "--workers",
-        type=int,
+        type=click.IntRange(min=0),
         help="Processes that decode pictures: by default one for four threads, for a GPU as many "
         "as threads.",
     ),
     click.option(
         "--threads",
-        type=int,
+        type=click.IntRange(min=1),
         help="Processors for each process that computes, recorded: by default all, for a GPU 16.",
     ),
     engine_options,
@@ -170,9 +170,9 @@ def named_dataset(
 
     if spec is None:
         if name not in SOURCES or name in GENERAL:
-            fix = f"{name} takes options: name the release's specification with --spec"
+            fix = "of a data set of one's own name its release's specification, too: --spec FILE"
             valid = [s for s in SOURCES if s not in GENERAL]
-            raise UnknownNameError("source", name, valid, fix=fix if name in GENERAL else "")
+            raise UnknownNameError("source", name, valid, fix=fix)
         dataset = DatasetSpec(name, source=name, folder=name)
     else:
         datasets = {entry.name: entry for entry in read_spec(spec).datasets}

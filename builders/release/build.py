@@ -27,6 +27,7 @@ from builders.release.results import result_steps
 from builders.release.spec import CATALOGUE, DatasetSpec, ReleaseSpec
 from builders.release.writer import ReleaseWriter, finished_release
 from builders.sampling import draw_task_set
+from builders.sources.export import check_outside
 from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
 from builders.sources.source import raw_folder
 from fslbench_data.tasks.draw import groups_of
@@ -76,6 +77,9 @@ def build_release(
     """
     settings = settings or Settings()
     check_spec(spec, settings)
+    if raw is not None:
+        for dataset in spec.datasets:
+            check_outside(folder, raw / dataset.folder)
     recipe = spec.digest + (" allow_missing" if allow_missing else "")
     if uses_networks(spec) or uses_captioners(spec):
         digests = (table.digest for precomputed in features for table in precomputed.tables)

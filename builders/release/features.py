@@ -37,11 +37,20 @@ def networks(spec: ReleaseSpec) -> list[str]:
     return [base for base in dict.fromkeys(bases) if is_network(base)]
 
 
+def extracted(spec: ReleaseSpec) -> list[tuple[str, str]]:
+    """List data sets and the backbones that making a release extracts features of them with."""
+    pairs = [(dataset.name, name) for dataset in spec.datasets for name in dataset.every_backbone]
+    for dataset in spec.datasets:
+        rule = dataset.queries
+        if rule is not None and rule.features and dataset.left_open and not rule.release:
+            pairs.append((rule.dataset or dataset.name, rule.features))
+    return [(name, base_of(backbone)[0]) for name, backbone in pairs]
+
+
 def uses_networks(spec: ReleaseSpec) -> bool:
     """Return whether making a release takes a network, for its features or reference methods."""
-    names = [name for dataset in spec.datasets for name in dataset.every_backbone]
     tuned = any(dataset.fine_tuning for dataset in spec.datasets)
-    return tuned or any(is_network(base_of(name)[0]) for name in names)
+    return tuned or any(is_network(backbone) for _, backbone in extracted(spec))
 
 
 def uses_captioners(spec: ReleaseSpec) -> bool:

@@ -18,7 +18,7 @@ from builders.features.compress import base_of
 from builders.features.precomputed import PrecomputedFeatures
 from builders.features.processor import facts
 from builders.query_size.draws import DRAWABLE, Draws
-from builders.release.features import networks, with_canaries
+from builders.release.features import extracted, networks, with_canaries
 from builders.release.pictures import PASSED_ON, passed_on
 from builders.release.queries import backbone_of
 from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, ReleaseSpec
@@ -90,7 +90,21 @@ def _check_queries(
             'such as queries = { release = "embedded", dataset = "openclipart", '
             'features = "efficientnet_lite0-pca128" }',
         )
-    check_backbone(backbone, where)
+    _check_backbones([backbone], known[name].source, where)
+
+
+def _check_backbones(backbones: Sequence[str], source: str, where: str) -> None:
+    """Refuse backbones that are not known, or cannot show the images of a source."""
+    for backbone in backbones:
+        check_backbone(backbone, where)
+    grey = [name for name in SOURCES if source_of(name).pixels]
+    if PIXELS in backbones and source not in grey:
+        raise SpecError(
+            f"{where}: `pixels` are the grey levels of images of 8 or 28 pixels, which "
+            f"{source} does not read",
+            expected=f"a network; of {listing(grey)} also `pixels`",
+            fix='such as features = ["efficientnet_lite0"]: `fslbench-build fetch weights`',
+        )
 
 
 def _check_source(dataset: DatasetSpec, where: str) -> None:
@@ -119,7 +133,7 @@ def _check_suites(dataset: DatasetSpec, where: str) -> None:
         needed = suite.interval == "closed" and suite.name != "pooled"
         if needed and dataset.number_of_tasks(suite.name) is None:
             raise SpecError(
-                f"{where}: a {suite.name} set needs a number of tasks",
+                f"{where}: a set of {suite.name} needs a number of tasks",
                 fix=f"add tasks = {{ {suite.name if suite.whole else 'closed'} = "
                 f"{5 if suite.whole else 600} }}",
             )
@@ -133,6 +147,16 @@ def _check_suites(dataset: DatasetSpec, where: str) -> None:
                 f"{where}: {name} sets cannot be left out, since readers cannot draw them",
                 expected="drawn lists suites that are drawn uniformly: closed, pooled, allway",
             )
+    if dataset.test and not any(suite.whole for suite in dataset.every_suite):
+        raise SpecError(
+            f"{where}: test is of sets with all classes at once, and there are none",
+            fix="take `test` out, or add allway to the suites",
+        )
+    if dataset.test and dataset.source == "image_folder":
+        raise SpecError(
+            f"{where}: paths in an image folder begin with their class, not with {dataset.test!r}",
+            fix="take `test` out: all images that are no support are queries then",
+        )
     if "published" in {suite.name for suite in dataset.every_suite} & set(dataset.tasks):
         raise SpecError(
             f"{where}: the published task sets are what they are", fix="take tasks.published out"
@@ -143,16 +167,8 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
     tuned = dataset.fine_tuning
     bases = [base_of(name)[0] for name in dataset.features]
     others = dataset.every_backbone[len(dataset.features) :]
-    for backbone in (*bases, *others, *(tuned.backbones if tuned else ())):
-        check_backbone(backbone, where)
-    grey = [name for name in SOURCES if source_of(name).pixels]
-    if PIXELS in (*bases, *others) and dataset.source not in grey:
-        raise SpecError(
-            f"{where}: `pixels` are the grey levels of images of 8 or 28 pixels, which "
-            f"{dataset.source} does not read",
-            expected=f"a network; of {listing(grey)} also `pixels`",
-            fix='such as features = ["efficientnet_lite0"]: `fslbench-build fetch weights`',
-        )
+    backbones = [*bases, *others, *(tuned.backbones if tuned else ())]
+    _check_backbones(backbones, dataset.source, where)
     for suite in dataset.methods_of:
         if suite not in {one.name for one in dataset.every_suite}:
             names = [one.name for one in dataset.every_suite]
@@ -171,9 +187,10 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
                 fix='such as methods_of.episodes = { features = ["..."], heads = ["NCC"] }',
             )
     with_features = dataset.features or dataset.backbones
-    if dataset.heads and not (with_features and dataset.every_task_set):
+    left = [name for name in dataset.every_task_set if name.suite not in dataset.methods_of]
+    if dataset.heads and not (with_features and left):
         raise SpecError(
-            f"{where}: heads need features, and suites to run on",
+            f"{where}: heads need features, and suites to run on that methods_of leaves",
             fix='add features = ["..."] and suites = ["..."]',
         )
     if dataset.backbones and not dataset.heads:
@@ -239,7 +256,7 @@ def check_there(
     spec: ReleaseSpec,
     raw: Path | None,
     settings: Settings,
-    extracted: Sequence[PrecomputedFeatures] = (),
+    given: Sequence[PrecomputedFeatures] = (),
     *,
     allow_missing: bool = False,
 ) -> None:
@@ -257,12 +274,19 @@ def check_there(
             if not suite_of(name.suite).whole:  # their queries are all there are
                 checked_sizes(sizes, name.protocol, dataset.name)
         _check_choice(dataset, sizes)
-    given = {(name, one.backbone) for one in extracted for name in one.datasets}
-    wanted = [(d.name, base_of(name)[0]) for d in spec.datasets for name in d.every_backbone]
+    wanted = extracted(spec)
+    for one in given:
+        if not {(name, one.backbone) for name in one.datasets} & {*wanted}:
+            raise SpecError(
+                f"nothing takes the features of {one.backbone} that were given",
+                where=str(one.folder),
+                expected=listing([f"{base} of {name}" for name, base in wanted]) or "none",
+            )
     wanted += [(canaries.NAME, name) for name in networks(spec)]
+    before = {(name, one.backbone) for one in given for name in one.datasets}
     here = [name for d in spec.datasets if d.fine_tuning for name in d.fine_tuning.backbones]
     if isinstance(settings.engine, LocalEngine):
-        here += [name for of, name in wanted if is_network(name) and (of, name) not in given]
+        here += [name for of, name in wanted if is_network(name) and (of, name) not in before]
     for backbone in dict.fromkeys(here):
         check_weights(backbone, settings.weights)
     if here:

@@ -12,12 +12,8 @@ from fslbench_data.release.pictures import MARK, has_other_mark, is_numbered, ma
 
 def check_folder(folder: Path, raw: Path | None) -> None:
     """Refuse a folder that is neither new, empty nor one of pictures, or is in the raw folder."""
-    if raw is not None and raw.resolve() in (folder.resolve(), *folder.resolve().parents):
-        raise OutputError(
-            f"{folder} is in the raw folder, where the pictures would be taken for images",
-            where=str(raw),
-            fix="name a folder elsewhere",
-        )
+    if raw is not None:
+        check_outside(folder, raw)
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -28,6 +24,16 @@ def check_folder(folder: Path, raw: Path | None) -> None:
             f"{folder} holds other files: {listing(names, 4)}",
             expected="a new or empty folder, or one that this command has begun to fill",
             fix="name another folder",
+        )
+
+
+def check_outside(folder: Path, raw: Path) -> None:
+    """Refuse to write into a raw folder, where what is written would be taken for images."""
+    if raw.resolve() in (folder.resolve(), *folder.resolve().parents):
+        raise OutputError(
+            f"{folder} is in the raw folder, where what it holds would be taken for images",
+            where=str(raw),
+            fix="name a folder elsewhere",
         )
 
 

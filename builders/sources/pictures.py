@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmark_spec.errors import RefusedPictureError, SourceError
 from benchmark_spec.extras import require
+from fslbench_data.files import open_regular
 from fslbench_data.files.pictures import Picture, decode, loaded, opened, rgb
 
 _PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+(?:,U\+[0-9A-F]{4,6})?)")
@@ -47,7 +48,8 @@ def check_file(path: Path, *, svg: bool = False) -> tuple[str, str]:
     Only with `svg` a file named ``*.svg`` may be a drawing: XML with that root.
     """
     try:
-        data = path.read_bytes()
+        with open_regular(path) as file:
+            data = file.read()
     except FileNotFoundError:
         return "", "is missing"
     except OSError as error:

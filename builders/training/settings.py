@@ -71,7 +71,7 @@ class DataSettings(Struct, frozen=True, forbid_unknown_fields=True):
     folder: str = ""
     train: Mapping[str, Any] = {}
     validate: Mapping[str, Any] = {}
-    channels: Literal[1, 3] | None = None
+    channels: Annotated[Literal[1, 3] | None, Meta(description="1 or 3")] = None
     fit: Literal["", "squeeze", "crop"] = ""
     resize: _Side = 0
     mean: tuple[_AtLeast0, ...] = ()

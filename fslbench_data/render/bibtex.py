@@ -71,12 +71,14 @@ def _used(submission: Submission, release: Release, citations: Mapping[str, str]
             left.remove(name)
             backbone = str(about.get("backbone", name))
             source, *others = (_plain(weights.get(k)) for k in ("source", "package", "licence"))
-            yield f"""@misc{{weights-{slug(backbone)},
-  key = {{{_plain(backbone)}}},
-  title = {{{{Weights of {_plain(backbone)}}}}},
-  howpublished = {{{source}}},
-  note = {{{", ".join(filter(None, others))}}}
-}}"""
+            fields = {
+                "key": _plain(backbone),
+                "title": f"{{Weights of {_plain(backbone)}}}",
+                "howpublished": source,
+                "note": ", ".join(filter(None, others)),
+            }
+            lines = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items() if text)
+            yield f"@misc{{weights-{slug(backbone)},\n{lines}\n}}"
 
 
 def _weights(provenance: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -528,7 +528,8 @@ def _pilot_sets(
             expected=expected,
             fix="run the method on such a task set and give the file: --pilot FILE; there are "
             f"such results of {listing(known) or 'no data set'}"
-            f"{'' if pooled else '; closed and pooled sets are planned with --suite pooled'}",
+            f"{'' if pooled else '; closed and pooled sets are planned with --suite pooled'}"
+            "; of other tasks with --ways and --shots",
         )
     wanted = {info for info in chosen.values() if info.dataset in (datasets or known)}
     by_dataset = sorted(there, key=lambda info: release.datasets.index(info.dataset))

@@ -222,6 +222,8 @@ citation = "@misc{tiny}"
 """
 LITE = 'features = ["efficientnet_lite0"]\n'
 NETWORK = 'backbones = ["mobilenet_v2"]\nheads = ["NCC"]\n'
+OF_OPEN = "{ features = ['efficientnet_lite0'], heads = ['NCC'] }"
+ASKED = 'task_sets = ["open-2w1s"]\n'
 EPISODES = 'task_sets = ["episodes-5w5s5q"]\ntasks = { closed = 9 }\n'
 
 
@@ -304,6 +306,14 @@ CASES = (
     (_digits('suite = "closed"'), "without replacement"),
     (_digits('release = "embedded", features = "resnet"'), "unknown features"),
     (_first('task_sets = ["open-5w5s"]'), "cub has no features that could say how many queries"),
+    (_tiny('test = "class"\n'), "test is of sets with all classes at once"),
+    (
+        _tiny('test = "class"\ntask_sets = ["allway-4w1s1q"]\ntasks = { allway = 2 }\n'),
+        "begin with their class",
+    ),
+    (_tiny(f"{LITE}heads = ['LR']\nmethods_of.open = {OF_OPEN}\n"), "that methods_of leaves"),
+    (_tiny(f'{ASKED}queries = {{ features = "pixels" }}\n'), "queries: `pixels` are the grey"),
+    (_tiny(f'{ASKED}queries = {{ features = "timm:test_vit@no.pt" }}\n'), "no.pt"),
     (_tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ release = "./none" }}\n'), "none"),
     (
         _tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ dataset = "digits" }}\n'),
@@ -347,6 +357,12 @@ def test_a_package_is_missing(raw, tmp_path, monkeypatch):
     with pytest.raises(errors.MissingPackageError, match="'PIL'"):
         build_release(spec, tmp_path / "r", raw=raw)
     assert not (tmp_path / "r").exists()
+
+
+def test_a_release_is_not_made_among_the_images(raw, tmp_path):
+    with pytest.raises(errors.OutputError, match="is in the raw folder"):
+        build_release(spec_in(tmp_path, _tiny()), raw / "tiny/r", raw=raw)
+    assert not (raw / "tiny/r").exists()
 
 
 def test_a_raw_folder_is_asked_for(tmp_path):

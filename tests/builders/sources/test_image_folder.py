@@ -259,7 +259,9 @@ def test_what_is_wrong_in_a_file(tmp_path, monkeypatch):
     digest, problem = check_bytes(data[: len(data) // 2])
     assert digest == ""
     assert problem.startswith("is damaged: image file is truncated")
-    assert check_file(tmp_path)[1].startswith("cannot be opened")
+    os.mkfifo(tmp_path / "fifo.png")  # which would be read for ever
+    for path in (tmp_path, tmp_path / "fifo.png"):
+        assert check_file(path)[1].startswith("cannot be opened")
     unclear = _encoded(pil.fromarray(np.full((4, 4), 7, np.float32)), "TIFF")
     assert check_bytes(unclear) == ("", "is refused: values of mode F outside 0 to 1")
     whole = _encoded(pil.fromarray(np.full((4, 4), 700, np.uint16)))

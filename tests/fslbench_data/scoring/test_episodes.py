@@ -359,7 +359,7 @@ def test_accuracies_of_episodes_are_imported(release, answers, tmp_path):
     np.save(tmp_path / "mine.npy", right / asked)
     source, made = str(tmp_path / "mine.npy"), str(tmp_path / "mine.parquet")
     asks = ["--method", "mine", "--task-set", f"toy/{NAME}", "-o", made]
-    folder = str(release.files.folder)
+    folder = release.files.where
     printed("import-accuracies", source, *asks, "--release", folder)
     imported = fb.Submission.read(made)
     assert imported.table["n_correct"].to_pylist() == right.tolist()

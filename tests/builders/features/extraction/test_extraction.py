@@ -505,16 +505,13 @@ def test_features_that_were_extracted_before(written, spec, build, tmp_path, pic
 
 
 @pytest.mark.slow
-def test_features_of_other_images_or_not_of_all(written, spec, build, settings, tmp_path):
+def test_features_of_other_images_or_of_no_use(written, spec, build, settings, tmp_path):
     others = read_pictures(write_pictures(tmp_path / "others", 20))
     given = write_precomputed(others, TINY, tmp_path / "given", settings)
     with pytest.raises(errors.SourceError, match="of other images than tiny"):
         build(spec(), tmp_path / "a", features=[given])
     assert (tmp_path / "a/images/tiny.parquet").exists()
     assert not (tmp_path / "a/tasks").exists()  # told before anything is drawn
-    partial = Path(shutil.copytree(written, tmp_path / "partial"))
-    listed = json.loads((partial / FILE).read_text())
-    listed["tables"][0]["provenance"]["left_out"] = {"3": "it is damaged"}
-    (partial / FILE).write_text(json.dumps(listed))
-    with pytest.raises(errors.SpecError, match="of whole images, and 1 were left out"):
-        build(spec(), tmp_path / "b", features=[read_precomputed(partial)])
+    unused = replace(given, tables=tuple(replace(t, name="mobilenet_v2") for t in given.tables))
+    with pytest.raises(errors.SpecError, match="nothing takes the features of mobilenet_v2"):
+        build(spec(), tmp_path / "c", features=[unused])
