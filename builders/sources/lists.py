@@ -96,7 +96,7 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
     if not of_classes and not any(rows.values()):
         expected = expected if option == "groups" else where
         raise SourceError(f"{name} lists no image", where=str(file), expected=expected)
-    missing = [each for each in known if each not in rows] if option != "groups" else []
+    missing = sorted(each for each in known if each not in rows) if option != "groups" else []
     if missing:
         raise SourceError(
             f"{name}: {len(missing)} of {len(known)} {'classes' if of_classes else 'images'} are "

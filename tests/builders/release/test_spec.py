@@ -308,12 +308,15 @@ CASES = (
     (_first('task_sets = ["open-5w5s"]'), "cub has no features that could say how many queries"),
     (_tiny('test = "class"\n'), "test is of sets with all classes at once"),
     (
-        _tiny('test = "class"\ntask_sets = ["allway-4w1s1q"]\ntasks = { allway = 2 }\n'),
+        _tiny('test = "class"\ntask_sets = ["allway-4w1s4q"]\ntasks = { allway = 2 }\n'),
         "begin with their class",
     ),
     (_tiny(f"{LITE}heads = ['LR']\nmethods_of.open = {OF_OPEN}\n"), "that methods_of leaves"),
     (_tiny(f'{ASKED}queries = {{ features = "pixels" }}\n'), "queries: `pixels` are the grey"),
-    (_tiny(f'{ASKED}queries = {{ features = "timm:test_vit@no.pt" }}\n'), "no.pt"),
+    (
+        _tiny(f'{ASKED}queries = {{ features = "timm:test_vit@no.pt", suite = "grouped" }}\n'),
+        "no.pt",
+    ),
     (_tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ release = "./none" }}\n'), "none"),
     (
         _tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ dataset = "digits" }}\n'),
