@@ -91,18 +91,18 @@ extraction_options = _all_of(
     ),
     click.option(
         "--batch",
-        type=click.IntRange(min=1),
+        type=int,
         help="Pictures at a time: by default 32, on a GPU what half of its memory holds.",
     ),
     click.option(
         "--workers",
-        type=click.IntRange(min=0),
+        type=int,
         help="Processes that decode pictures: by default one for four threads, for a GPU as many "
         "as threads.",
     ),
     click.option(
         "--threads",
-        type=click.IntRange(min=1),
+        type=int,
         help="Processors for each process that computes, recorded: by default all, for a GPU 16.",
     ),
     engine_options,
