@@ -1,5 +1,7 @@
 """Tasks that differ in their numbers of classes, shots and queries: of logs, and of releases."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -281,7 +283,7 @@ def test_every_image_is_as_likely(release):
             shown[own], shown[queries] = shown[own] + 1 / share, shown[queries] + 1 / share
     for c in range(8):
         assert np.ptp(shown[c == OWNER]) < 1.2 * shown[c == OWNER].mean()
-    assert not verify(release.files.folder).problems
+    assert not verify(Path(release.files.where)).problems
     assert release.load_dataset(f"tasks-{NAME}", "toy").num_rows == TASKS
 
 
@@ -428,7 +430,7 @@ def test_every_command(release, answers, tmp_path):
         (["plot", "forest", path, "-o", tmp_path / "f.svg"], ""),
         (["report", path, "-o", tmp_path / "page"], ""),
     ):
-        result = invoke(*arguments, "--release", release.files.folder)
+        result = invoke(*arguments, "--release", release.files.where)
         assert result.exit_code == 0, (arguments, result.output)
         assert said in result.output
 

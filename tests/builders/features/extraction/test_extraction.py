@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from commands import build as called
+from msgspec import structs
 from PIL import Image
 from stopping import Stop, content, stopping, stopping_at_new
 from tiny_features import ABOUT, TINY, read_pictures, stop_after, write_pictures
@@ -512,6 +513,6 @@ def test_features_of_other_images_or_of_no_use(written, spec, build, settings, t
         build(spec(), tmp_path / "a", features=[given])
     assert (tmp_path / "a/images/tiny.parquet").exists()
     assert not (tmp_path / "a/tasks").exists()  # told before anything is drawn
-    unused = replace(given, tables=tuple(replace(t, name="mobilenet_v2") for t in given.tables))
+    unused = replace(given, tables=tuple(structs.replace(t, name="mobilenet_v2") for t in given.tables))
     with pytest.raises(errors.SpecError, match="nothing takes the features of mobilenet_v2"):
         build(spec(), tmp_path / "c", features=[unused])
