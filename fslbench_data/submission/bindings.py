@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 from msgspec import Meta, Struct, to_builtins
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
 from benchmark_spec.declared import MisfitError, parsed_json
 from benchmark_spec.errors import FSLBenchError, SchemaError, SpecError, quoted
@@ -162,9 +162,13 @@ class _Head(Struct):
     spec_version: str = SPEC_VERSION
 
 
+class _Bound(Binding, frozen=True):
+    of_release: Any = False  # no file holds it
+
+
 class _Entry(Method, frozen=True):
-    name: str = ""
-    task_sets: dict[str, Binding] = {}
+    name: Any = ""  # the key is the name
+    task_sets: dict[str, _Bound] = {}
 
     def __post_init__(self) -> None:
         """Leave it to the method, which has a name."""
@@ -192,5 +196,7 @@ def _read(raw: bytes) -> Declared:
             check_text(key, f"a task set of method {name!r}")
             if bound.stopping is not None:
                 check_method_name(bound.stopping.versus)
-            bindings[name, dataset, task_set] = replace(bound, of_release=False)
+            bindings[name, dataset, task_set] = Binding(
+                bound.fingerprint, bound.tasks, bound.stopping
+            )
     return methods, bindings, check_text(content.package_version, "`package_version`")

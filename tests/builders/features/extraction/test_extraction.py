@@ -513,6 +513,7 @@ def test_features_of_other_images_or_of_no_use(written, spec, build, settings, t
         build(spec(), tmp_path / "a", features=[given])
     assert (tmp_path / "a/images/tiny.parquet").exists()
     assert not (tmp_path / "a/tasks").exists()  # told before anything is drawn
-    unused = replace(given, tables=tuple(structs.replace(t, name="mobilenet_v2") for t in given.tables))
+    renamed = (structs.replace(table, name="mobilenet_v2") for table in given.tables)
+    unused = replace(given, tables=tuple(renamed))
     with pytest.raises(errors.SpecError, match="nothing takes the features of mobilenet_v2"):
         build(spec(), tmp_path / "c", features=[unused])
