@@ -17,6 +17,7 @@ from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission.bindings import Method, Stopping
 from fslbench_data.submission.merging import renamed
+from fslbench_data.submission.bindings import Binding, read_metadata
 from fslbench_data.submission.reading import read_accuracies
 from fslbench_data.validation.validate import validate
 
@@ -47,6 +48,9 @@ def test_the_first_tasks_may_be_answered_alone(toy, tmp_path):
     metadata = pq.read_schema(tmp_path / "x.parquet").metadata[b"fslbench"]
     declared = json.loads(metadata)["methods"]["mine"]["task_sets"]
     assert declared == {"cats/closed-2w1s2q": {"fingerprint": tasks.info.fingerprint, "tasks": 2}}
+    others = {"name": 3, "task_sets": {"cats/closed-2w1s2q": {"fingerprint": "f", "of_release": 1}}}
+    read, bound, _ = read_metadata(json.dumps({"methods": {"mine": others}}).encode(), "")
+    assert (read["mine"].name, bound.popitem()[1]) == ("mine", Binding("f"))
     assert validate(fb.Submission.read(tmp_path / "x.parquet"), toy).groups[0].tasks == 2
 
 
