@@ -400,7 +400,7 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
         )
     if {"support_ids", "query_ids", "image_ids"} & {*columns}:
         return "a log of your own tasks has the classes of each in a column class_ids"
-    if {"task", "accuracy"} <= {*columns}:
+    if "task" in columns and {"accuracy", "n_correct", "correct"} & {*columns}:
         return (
             "a log of your own tasks has class_ids and the images of each task besides; "
             "fslbench score takes accuracies alone, a file of that one column, with --classes"
