@@ -77,7 +77,7 @@ def by_task(source: Any, release: Release) -> Submission:
     made = []
     for group, key in enumerate(found.keys):
         own = np.flatnonzero(found.groups == group)
-        if sum(said == group for said, _ in found.fingerprints[1].values()) > 1:
+        if sum(said == group for said, _ in found.fingerprints) > 1:
             what = f"the rows of {key.method} have different fingerprints"
             raise found.error(FingerprintError, what, own, "that of the task set, in each")
         if not suite_of(key.info.name.suite).whole:

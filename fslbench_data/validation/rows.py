@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
-from itertools import repeat
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 from numpy.typing import NDArray
 
@@ -64,7 +64,7 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
     ----------
     keys, first
         Key and first row of each group, in the order of these rows.
-    groups : int32 (N,)
+    groups : int16 (N,), or int32 where there are more
         The group of each row.
     taken
         Names that the methods may not have.
@@ -131,27 +131,35 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
         return [n if b is None or b.tasks is None else b.tasks for b, n in declared]
 
     @cached_property
-    def fingerprints(self) -> tuple[Array, dict[int, tuple[int, str | None]]]:
-        """A number of each row's group and fingerprint, and of what; without a column none."""
+    def fingerprints(self) -> dict[tuple[int, str | None], int]:
+        """The first row of each group and fingerprint; without a column none."""
         if "fingerprint" not in self.columns:
-            return np.zeros(0, np.int64), {}
+            return {}
         column = self.submission.table.column("fingerprint")
-        texts = [*column.chunk(0).dictionary.to_pylist(), None]
-        numbers = self.groups * np.int64(len(texts)) + _codes(column)
-        groups = map(divmod, pa.array(numbers).unique().to_pylist(), repeat(len(texts)))
-        return numbers, {g * len(texts) + code: (g, texts[code]) for g, code in groups}
+        texts, codes = [*column.chunk(0).dictionary.to_pylist(), None], _codes(column)
+        found: dict[tuple[int, str | None], int] = {}
+        for row in _starts([self.groups, codes]).tolist():
+            found.setdefault((int(self.groups[row]), texts[codes[row]]), row)
+        return found
+
+    def rows_with(self, some: Collection[tuple[int, str | None]]) -> Array:
+        """Return the rows of some groups that have one of some fingerprints."""
+        texts = self.submission.table.column("fingerprint").to_pylist()
+        pairs = zip(self.groups.tolist(), texts, strict=True)
+        return np.array([row for row, pair in enumerate(pairs) if pair in some])
 
     @cached_property
     def bound(self) -> list[bool]:
         """Whether each group has a fingerprint, in the metadata or in the column."""
-        said = {group for group, text in self.fingerprints[1].values() if text is not None}
+        said = {group for group, text in self.fingerprints if text is not None}
         return [n in said or self.binding(key) is not None for n, key in enumerate(self.keys)]
 
     @cached_property
     def sizes(self) -> tuple[Ints, Ints]:
         """Classes and queries of the task of each row (N,); of tasks that are not there any."""
         protocols = [key.info.protocol for key in self.keys]
-        ways, queries = np.array([(p.way, p.n_query) for p in protocols]).T[:, self.groups]
+        of_groups = np.array([(p.way, p.n_query) for p in protocols], np.int32)
+        ways, queries = of_groups.T[:, self.groups]
         for info in self.infos:
             if info.name.varies:
                 own = np.array([key.info is info for key in self.keys])[self.groups]
@@ -173,17 +181,20 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
         """The rows in a database.
 
         Its table `rows` has a row for each of the submission, in order (`rowid`): its group,
-        task_id, n_correct, n_query, and the `queries` of its task. `groups` says what is expected
-        of each group.
+        task_id, n_correct and n_query. `groups` says what is expected of each group; the `queries`
+        of tasks, too, unless some tasks of a set differ: then `rows` does.
         """
         # a database gives memory back when it is closed; opening one takes as long as checking few
         large = len(self.groups) > _ROWS
         connection = new_database() if large else working_database()
         names = ("task_id", "n_correct", "n_query")
         numbers = {name: self.submission.table.column(name) for name in names}
-        queries = pa.array(self.sizes[1].astype(np.int32))
-        piece = pa.table({"group": self.groups, **numbers, "queries": queries})
-        connection.register("piece", piece)
+        varies = any(info.name.varies for info in self.infos)
+        if varies:
+            n_tasks = np.array([key.info.n_tasks for key in self.keys])[self.groups]
+            unknown = self.column("task_id") // n_tasks != 0
+            numbers["queries"] = pa.array(self.sizes[1], mask=unknown)
+        connection.register("piece", _narrow(pa.table({"group": self.groups, **numbers})))
         connection.execute("CREATE TEMP TABLE rows AS FROM piece")
         connection.unregister("piece")
         number = {key: answer for answer, key in enumerate(self.results)}
@@ -194,6 +205,9 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
             "n_tasks": pa.array([key.info.n_tasks for key in self.keys], pa.int32()),
             "expected": pa.array(self.expected, pa.int32()),
         }
+        if not varies:
+            queries = [key.info.protocol.n_query for key in self.keys]
+            groups["queries"] = pa.array(queries, pa.int32())
         connection.register("groups", pa.table(groups))
         return connection
 
@@ -278,12 +292,15 @@ def numbered(
     Raises an UnknownNameError for a data set or task set that the release has not.
     """
     table = submission.table.select([name for name in _NAMES if name in submission.columns])
-    groups = np.zeros(len(table), np.int64)
+    at = _starts(map(_codes, table.columns))  # of which no two are held as arrays at once
+    groups = np.zeros(at.size, np.int64)
     for column in table.columns:
-        codes = _codes(column)
+        codes = _codes(column)[at]
         numbers = pa.array(groups * (int(codes.max()) + 1) + codes)
         groups = numbers.dictionary_encode().indices.to_numpy()
-    first = np.flatnonzero(np.diff(np.maximum.accumulate(groups), prepend=-1))
+    first = at[np.diff(np.maximum.accumulate(groups), prepend=-1) > 0]
+    kind = np.int16 if len(first) < 1 << 15 else np.int32
+    groups = np.repeat(groups.astype(kind), np.diff(at, append=len(table)))
     infos = {(info.dataset, str(info.name)): info for info in release.task_sets}
     keys = []
     for row, named in zip(first.tolist(), table.take(first).to_pylist(), strict=True):
@@ -291,8 +308,31 @@ def numbered(
         if info is None:
             raise _unknown(submission.source, named, row, release)
         keys.append(Key(named["method"], named.get("run"), info))
-    at = tuple(first.tolist())
-    return Rows(submission, release, tuple(keys), at, groups, taken, allow_unbound)
+    firsts = tuple(first.tolist())
+    return Rows(submission, release, tuple(keys), firsts, groups, taken, allow_unbound)
+
+
+def _starts(columns: Iterable[Array]) -> Array:
+    """Return the rows at which one of some columns (N,) has another value than before."""
+    is_new: Array = np.zeros(0, np.bool_)
+    for values in columns:
+        if not is_new.size:
+            is_new = np.zeros(len(values), np.bool_)
+            is_new[:1] = True
+        is_new[1:] |= values[1:] != values[:-1]
+    return np.flatnonzero(is_new)
+
+
+def _narrow(table: pa.Table) -> pa.RecordBatchReader:
+    """Give a table with numbers in two bytes where these hold all: many rows take less memory."""
+    schema = table.schema
+    for at, each in enumerate(schema):
+        if each.type == pa.int32():
+            least, most = pc.min_max(table.column(at)).as_py().values()
+            if least is not None and max(-least, most) < 1 << 15:
+                schema = schema.set(at, each.with_type(pa.int16()))
+    batches = (batch.cast(schema) for batch in table.to_batches())
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def _codes(column: pa.ChunkedArray) -> Array:
@@ -383,11 +423,7 @@ def sum_runs(table: Rows) -> list[Group]:
     """
     for members in table.results.values():
         _check_runs(table, members)
-    correct: Array = table.column("n_correct")
-    if any(info.name.varies for info in table.infos):
-        varies = np.array([key.info.name.varies for key in table.keys])[table.groups]
-        correct = np.where(varies, correct / table.column("n_query"), correct)
-    totals = np.bincount(table.groups, correct)
+    totals = _run_totals(table) if len(table.results) < len(table.keys) else np.empty(0)
     right = table.right_queries()
     return [
         Group(
@@ -406,6 +442,15 @@ def sum_runs(table: Rows) -> list[Group]:
             zip(table.results.items(), table.counts(), strict=True)
         )
     ]
+
+
+def _run_totals(table: Rows) -> Array:
+    """Sum what each group has right; of tasks that differ in queries the accuracies."""
+    correct: Array = table.column("n_correct")
+    if any(info.name.varies for info in table.infos):
+        varies = np.array([key.info.name.varies for key in table.keys])[table.groups]
+        correct = np.where(varies, correct / table.column("n_query"), correct)
+    return np.bincount(table.groups, correct)
 
 
 def _check_runs(table: Rows, members: Sequence[int]) -> None:

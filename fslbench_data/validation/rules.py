@@ -165,17 +165,16 @@ def check_fingerprints(table: Rows) -> None:
             what, expected, fix = _other_tasks(binding.fingerprint, key.info)
             where = f"{table.where}, metadata of {key}"
             raise FingerprintError(what, where=where, expected=expected, fix=fix)
-    numbers, named = table.fingerprints
-    said = {group for group, text in named.values() if text is not None}
+    said = {group for group, text in table.fingerprints if text is not None}
     # a null fits as little as a wrong one
     other = [
-        number
-        for number, (group, text) in named.items()
+        (group, text)
+        for group, text in table.fingerprints
         if group in said and not fits(text, table.keys[group].info)
     ]
     if other:
-        bad = np.flatnonzero(np.isin(numbers, other))
-        group, text = named[int(numbers[bad[0]])]
+        bad = table.rows_with({*other})
+        group, text = min(other, key=table.fingerprints.__getitem__)
         what, expected, fix = _other_tasks(text, table.keys[group].info)
         raise table.error(FingerprintError, what, bad, expected, fix)
 
