@@ -19,7 +19,7 @@ from analysis_sql.leave_one_out.leave_one_out import Influences, leave_one_out
 from benchmark_spec import errors
 from benchmark_spec.protocol import TaskSetName
 from builders.baselines import run_head
-from builders.release.verify import task_problems, verify
+from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
@@ -251,9 +251,12 @@ def test_the_published_rule():
     table, _ = draw_task_set("d", name, sizes, seed=5, tasks=300)
     part, _ = draw_task_set("d", name, sizes, seed=5, tasks=9)
     assert table.slice(0, 9) == part
-    assert not [*task_problems(table, name, np.array(sizes))]
-    ways, classes, ratios = [], np.zeros(7), []
+    ways, classes, ratios, owner = [], np.zeros(7), [], np.repeat(np.arange(7), sizes)
     for row in table.to_pylist():
+        images, labels = row["support"] + row["query"], row["support_label"] + row["query_label"]
+        assert len({*row["class_ids"]}) == len(row["class_ids"])
+        assert len({*images}) == len(images)
+        assert owner[images].tolist() == [row["class_ids"][k] for k in labels]
         n = np.array(sizes)[row["class_ids"]]
         shots = np.bincount(row["support_label"], minlength=n.size)
         query = np.bincount(row["query_label"], minlength=n.size)
@@ -281,7 +284,7 @@ def test_every_image_is_as_likely(release):
             shown[own], shown[queries] = shown[own] + 1 / share, shown[queries] + 1 / share
     for c in range(8):
         assert np.ptp(shown[c == OWNER]) < 1.2 * shown[c == OWNER].mean()
-    assert not verify(release.files.folder).problems
+    assert not verify(release.files.where).problems
     assert release.load_dataset(f"tasks-{NAME}", "toy").num_rows == TASKS
 
 
@@ -359,7 +362,7 @@ def test_accuracies_of_episodes_are_imported(release, answers, tmp_path):
     np.save(tmp_path / "mine.npy", right / asked)
     source, made = str(tmp_path / "mine.npy"), str(tmp_path / "mine.parquet")
     asks = ["--method", "mine", "--task-set", f"toy/{NAME}", "-o", made]
-    folder = str(release.files.folder)
+    folder = str(release.files.where)
     printed("import-accuracies", source, *asks, "--release", folder)
     imported = fb.Submission.read(made)
     assert imported.table["n_correct"].to_pylist() == right.tolist()
@@ -428,7 +431,7 @@ def test_every_command(release, answers, tmp_path):
         (["plot", "forest", path, "-o", tmp_path / "f.svg"], ""),
         (["report", path, "-o", tmp_path / "page"], ""),
     ):
-        result = invoke(*arguments, "--release", release.files.folder)
+        result = invoke(*arguments, "--release", release.files.where)
         assert result.exit_code == 0, (arguments, result.output)
         assert said in result.output
 
