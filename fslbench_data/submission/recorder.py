@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from benchmark_spec.errors import (
-    CountError,
     DoubledTaskError,
     FSLBenchError,
     MissingTaskError,
@@ -116,31 +115,6 @@ class Recorder:
         where, way = f"{self.name} on {tasks.info}", tasks.class_ids.shape[1]
         own = tasks.info, 0, way, tasks.query_label
         return np.array(self._record(*own, predictions, second, where))
-
-    def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
-        """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
-        info = tasks if isinstance(tasks, TaskSetInfo) else tasks.info
-        n_query: Any = tasks.queries if isinstance(tasks, Episodes) else info.protocol.n_query
-        where = f"{self.name} on {info}"
-        counts = array_of(n_correct, where, CountError)
-        if counts.ndim != 1 or counts.dtype.kind not in "iu" or not 0 < counts.size <= info.n_tasks:
-            raise CountError(
-                f"the counts are of type {counts.dtype} and shape {counts.shape}",
-                where=where,
-                expected=f"integers ({info.n_tasks},), one for each task, or for the first few",
-            )
-        if info.name.varies and not isinstance(tasks, Episodes):
-            raise CountError(f"counts of {info} need its tasks, which differ in queries")
-        n_query = np.broadcast_to(n_query, info.n_tasks)[: counts.size]
-        outside = (counts < 0) | (counts > n_query)
-        if outside.any():
-            raise CountError(
-                f"counts out of range: {listing(counts[outside].tolist())}",
-                where=where,
-                expected=f"0..{n_query[outside][0]}",
-            )
-        both = zip(counts.tolist(), n_query.tolist(), strict=True)
-        self._keep(info, 0, [{"n_correct": right, "n_query": asked} for right, asked in both])
 
     def stopped(self, info: TaskSetInfo, stopping: Stopping) -> None:
         """Declare the rule that chose how many tasks of a set are recorded."""
