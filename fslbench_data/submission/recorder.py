@@ -216,6 +216,28 @@ def array_of(values: Any, where: str, kind: type[FSLBenchError] = PredictionErro
     return array
 
 
+def check_positions(
+    array: NDArray[Any], shape: tuple[int, ...], way: int, where: str, others: str = ""
+) -> None:
+    """Refuse predictions (m, K·Q) of another shape or kind, or out of range; `others` may be."""
+    if array.dtype.kind not in "iu" or array.shape != shape:
+        own = array.shape[1:] if array.shape[:1] == (1,) else array.shape
+        raise PredictionError(
+            f"predictions are of type {array.dtype} and shape {own}",
+            where=where,
+            expected=f"integers ({shape[-1]},) for each task: K·Q positions 0..K-1{others}",
+            fix="predict for every query, in the given order, the position of its class in support",
+        )
+    outside = (array < 0) | (array >= way)
+    if outside.any():
+        raise PredictionError(
+            f"the method predicted {array[outside][0]}",
+            where=where,
+            expected=f"0..{way - 1}, the position of the class in support",
+            fix="predict positions in the task, not class ids",
+        )
+
+
 def _predictions(
     predictions: ArrayLike, label: NDArray[Any], info: TaskSetInfo, where: str
 ) -> NDArray[Any]:
@@ -224,26 +246,12 @@ def _predictions(
     array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
     n_query = label.shape[1]
     way = info.protocol.way if not info.name.varies else int(label.max()) + 1
-    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != n_query:
-        raise PredictionError(
-            f"predictions are of type {array.dtype} and shape {array.shape}",
-            where=where,
-            expected=f"integers, {n_query} for each task (K·Q)",
-            fix="predict the position 0..K-1 of the class for every query, in the given order",
-        )
+    check_positions(array, (*array.shape[:1], n_query), way, where)
     if len(array) > len(label):
         raise PredictionError(
             f"there are predictions for {len(array)} tasks",
             where=where,
             expected=f"at most {len(label)}",
-        )
-    outside = (array < 0) | (array >= way)
-    if outside.any():
-        raise PredictionError(
-            f"predictions hold {array[outside][0]}",
-            where=where,
-            expected=f"0..{way - 1}, the position of the class in the task",
-            fix="predict positions in the task, not class ids",
         )
     return array
 

@@ -91,7 +91,7 @@ def test_what_cannot_be_recorded_or_collated(tasks, embedded):
         batch.record(recorder, nearest_of(tasks[0]))
     with pytest.raises(PredictionError, match="float32"):
         batch.record(recorder, torch.cdist(batch.query, batch.support.mean(dim=2)))
-    with pytest.raises(PredictionError, match="predictions hold 5"):
+    with pytest.raises(PredictionError, match="the method predicted 5"):
         batch.record(recorder, torch.full((2, 25), 5))
     batch.record(recorder, nearest_of(batch).numpy())  # an array will do
     other = TaskDataset(embedded, "digits", "open-5w1s1q", features="pixels")

@@ -58,8 +58,8 @@ def test_what_cannot_be_recorded(toy):
     for wrong, said in (
         ([0, 1, 0], "shape"),
         ([0.0, 1.0, 0.0, 1.0], "float64"),
-        ([0, 1, 2, 0], "hold 2"),
-        ([0, 1, -1, 0], "hold -1"),
+        ([0, 1, 2, 0], "predicted 2"),
+        ([0, 1, -1, 0], "predicted -1"),
         ([[0, 1, 0, 1]] * 2, "2 tasks"),
         (([0, 1, 0, 1], [0.5]), "a tuple of which numpy makes no array"),
     ):
