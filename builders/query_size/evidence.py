@@ -70,8 +70,8 @@ class QueryEvidence:
     covariance: Covariance
     freedom: float
     rows: tuple[dict[str, Any], ...]
-    rule: Rule = "accuracy"
-    pairs: tuple[PairEvidence, ...] = ()
+    rule: Rule
+    pairs: tuple[PairEvidence, ...]
 
     @classmethod
     def of(cls, sweep: QuerySweep, draws: Draws) -> QueryEvidence:

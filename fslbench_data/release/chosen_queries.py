@@ -23,7 +23,7 @@ class ChosenQueries(Struct, frozen=True):
     ----------
     rule
         Whether it makes the intervals of ``comparisons`` of methods narrow, or that of one method's
-        ``accuracy``, as in releases that name no rule.
+        ``accuracy``.
     query, low, high, level
         Q, and the confidence interval of Q* and its level; None is undetermined.
     method, seeds
@@ -43,7 +43,7 @@ class ChosenQueries(Struct, frozen=True):
     seeds: _AtLeast1
     images: Literal["these", "others"]
     of_dataset: str
-    rule: Literal["comparisons", "accuracy"] = "accuracy"
+    rule: Literal["comparisons", "accuracy"]
 
     def __str__(self) -> str:
         return f"recommended queries per class: {self.chosen}"
