@@ -13,10 +13,13 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 import fslbench_data as fb
 from benchmark_spec.protocol import TaskSetName
@@ -25,6 +28,8 @@ from benchmarks.commands import COMMAND, Run, run
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
+from fslbench_data.submission.bindings import Method
+from fslbench_data.tasks import TaskSetInfo
 
 ABOUT = About("Nothing", "https://example.org", "CC0", "@misc{x}")
 METHODS, EPISODES, DRAWS, DATASETS = 100, 20_000, 16, 10
@@ -92,21 +97,34 @@ def write_results(release: fb.Release, path: Path, *, predictions: bool = True) 
     parts = []
     for number in range(METHODS):
         rng = np.random.default_rng(number)
-        recorder = fb.Recorder(f"method{number:03d}", trained=False, inductive=True)
+        about = Method(f"method{number:03d}", trained=False, inductive=True)
         for tasks in every:
             if tasks.info.name.varies:
                 queries = np.array([len(task.query_label) for task in tasks])
-                recorder.add_counts(tasks, rng.binomial(queries, 0.6 + number / 500))
+                right = rng.binomial(queries, 0.6 + number / 500)
+                parts.append(_counted(tasks.info, right, queries, about))
                 continue
-            right = rng.random(tasks.query.shape) < 0.6 + number / 500
-            predicted = rng.integers(0, tasks.info.name.protocol.way, right.shape)
-            predicted = np.where(right, tasks.query_label, predicted)
+            known = rng.random(tasks.query.shape) < 0.6 + number / 500
+            predicted = rng.integers(0, tasks.info.name.protocol.way, known.shape)
+            predicted = np.where(known, tasks.query_label, predicted)
             if predictions:
+                recorder = fb.Recorder(about.name, trained=False, inductive=True)
                 recorder.add_task_set(tasks, predicted)
+                parts.append(recorder.submission())
             else:
-                recorder.add_counts(tasks, (predicted == tasks.query_label).sum(axis=1))
-        parts.append(recorder.submission())
+                right = (predicted == tasks.query_label).sum(axis=1)
+                queries = np.full(len(tasks), tasks.info.protocol.n_query)
+                parts.append(_counted(tasks.info, right, queries, about))
     fb.merge(parts).write(path)
+
+
+def _counted(
+    info: TaskSetInfo, right: NDArray[np.int64], queries: NDArray[np.int64], about: Method
+) -> fb.Submission:
+    """Make a submission of counts, without predictions."""
+    how: dict[str, Any] = {"percent": False, "bind": True}
+    found = fb.Submission.from_accuracies(right / queries, info, about.name, queries=queries, **how)
+    return replace(found, methods={about.name: about})
 
 
 def queries_known(folder: Path) -> int:

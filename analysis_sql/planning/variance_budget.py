@@ -170,14 +170,12 @@ def detectable(widths: Floats, sd: float, power: float) -> float:
     return smallest_with_power(power_at, power, float(widths.max()) + sd)
 
 
-def detectable_in_deviations(
-    design: ClassDesign, level: float, power: float, *, seed: int = 0
-) -> Floats:
+def detectable_in_deviations(design: ClassDesign, level: float, power: float) -> Floats:
     """Compute the smallest detectable difference over sqrt(Var(mean)), at :data:`NODES`."""
     differences = []
     for ratio in np.exp(np.array(NODES)) / design.typical:
         parts = Components(float(ratio), 1.0, 0.0)
-        widths = simulated_halfwidths(parts, design, 1, level, sets=_FEWER, seed=seed)
+        widths = simulated_halfwidths(parts, design, 1, level, sets=_FEWER, seed=0)
         sd = sqrt(parts.variance_of_mean(design, 1))
         differences.append(detectable(widths, sd, power) / sd)
     return np.array(differences)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from builders.attributes import pixels
 from builders.attributes.captions import write_captions
 from builders.attributes.given import (
     GIVEN,
-    came_with,
     given_attributes,
     given_texts,
     given_values,
@@ -58,13 +56,7 @@ def make_attributes(
         if recipe.word:
             of_word = given_values(images, source, recipe.word, titles)
             return attributes_table(*of_word), made
-        words = given_attributes(images, source)
-        if recipe.errors is not None:
-            paths = images.images.column("path").to_pylist()
-            known = came_with(source, "attributes") or sorted({w for own in words for w in own})
-            words = recipe.errors(words, paths, known)
-            made["errors"] = asdict(recipe.errors)
-        return attributes_table(words, titles), made
+        return attributes_table(given_attributes(images, source), titles), made
     texts: Sequence[str | None]
     if recipe.captioner:
         what = f"captions by {recipe.captioner}"

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
-from benchmark_spec.errors import SourceError, SpecError
+from benchmark_spec.errors import SourceError
 from builders.sources import SOURCES
 from builders.sources.image_set import ImageSet
 from builders.sources.source import source_of
@@ -74,77 +71,3 @@ def check_given(source: str, name: str, where: str = "") -> Any:
 def came_with(source: str, name: str) -> Any:
     """Return whether ``texts`` came with a source; or its ``attributes``, none if it has none."""
     return getattr(source_of(source), name)
-
-
-MARK = "~"
-"""Separates given attributes from the errors of a tagger, in a recipe."""
-
-_PARTS = ("miss", "invent", "seed")
-_LONGEST_SEED = 18
-"""Digits."""
-
-
-@dataclass(frozen=True)
-class TaggerErrors:
-    """A tagger with independent errors at known rates, to measure the effect of its errors.
-
-    It errs where the first eight bytes of the SHA-256 of seed, path and word, parted by zero bytes,
-    over 2^64 lie below the rate: nothing depends on an order.
-    """
-
-    miss: float = 0.0
-    invent: float = 0.0
-    seed: int = 0
-
-    def __str__(self) -> str:
-        rates = (str(rate).removesuffix(".0") for rate in (self.miss, self.invent))
-        return ",".join(f"{n}={v}" for n, v in zip(_PARTS, (*rates, self.seed), strict=True))
-
-    @classmethod
-    def parse(cls, text: str, where: str = "") -> TaggerErrors:
-        """Parse ``miss=0.2,invent=0.05,seed=1``; absent values are 0."""
-        rates: dict[str, float] = {}
-        seed = ""
-        for part in text.split(","):
-            name, equals, value = part.partition("=")
-            if not equals or name not in _PARTS or name in rates or (name == "seed" and seed):
-                raise SpecError(
-                    f"{part!r} in {text!r} does not say how a tagger errs",
-                    where=where,
-                    expected="miss=RATE,invent=RATE,seed=NUMBER, each once or not at all",
-                )
-            if name == "seed":
-                seed = value
-                if not (seed.isascii() and seed.isdigit() and len(seed) <= _LONGEST_SEED):
-                    raise SpecError(
-                        f"{part} is no seed",
-                        where=where,
-                        expected=f"a whole number of at most {_LONGEST_SEED} digits, 0 or more",
-                    )
-                continue
-            with suppress(ValueError):
-                rates[name] = float(value)
-            if not 0 <= rates.get(name, -1) <= 1:
-                raise SpecError(
-                    f"{part} is no rate of errors",
-                    where=where,
-                    expected="a number from 0 to 1, such as 0.2",
-                )
-        return cls(**rates, seed=int(seed or 0))
-
-    def __call__(
-        self, attributes: Sequence[Sequence[str]], paths: Sequence[str], words: Sequence[str]
-    ) -> list[list[str]]:
-        """Return the attributes that the tagger finds of each of N images: sorted, each once."""
-        vocabulary = {word.lower() for word in words}
-        return [
-            sorted(
-                w for w in vocabulary.union(true) if (w in true) is not self._errs(path, w, true)
-            )
-            for path, true in zip(paths, attributes, strict=True)
-        ]
-
-    def _errs(self, path: str, word: str, true: Sequence[str]) -> bool:
-        digest = sha256(f"{self.seed}\0{path}\0{word}".encode()).digest()
-        chance = int.from_bytes(digest[:8], "big") / 2**64
-        return chance < (self.miss if word in true else self.invent)

@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmark_spec.errors import SpecError, UnknownNameError
 from builders.attributes.captioners import CAPTIONERS, COCA, check_captioner
 from builders.attributes.captions import CaptionerName
-from builders.attributes.given import GIVEN, MARK, TaggerErrors, check_given
+from builders.attributes.given import GIVEN, check_given
 from builders.attributes.taggers import TAGGERS, check_tagger, load_tagger
 
 OWN_TEXTS, OWN_ATTRIBUTES = {"texts", "text"}, {"attributes"}
@@ -18,8 +18,7 @@ OWN_TEXTS, OWN_ATTRIBUTES = {"texts", "text"}, {"attributes"}
 PIXELS = "pixels"
 EXPECTED = (
     f"TEXTS+TAGGER with TEXTS one of {GIVEN}, {', '.join(CAPTIONERS)} and TAGGER one of "
-    f"{', '.join(TAGGERS)}; or {GIVEN}; or {GIVEN}:WORD; or "
-    f"{GIVEN}{MARK}miss=RATE,invent=RATE,seed=NUMBER; or {PIXELS}"
+    f"{', '.join(TAGGERS)}; or {GIVEN}; or {GIVEN}:WORD; or {PIXELS}"
 )
 
 
@@ -28,19 +27,15 @@ class Recipe:
     """A parsed recipe.
 
     `texts` (``given`` or a captioner) and `tagger` are empty where attributes are no words;
-    `attributes` is then ``given`` or ``pixels``, `word` the one of the given that is wanted, and
-    `errors` those of a tagger that finds them.
+    `attributes` is then ``given`` or ``pixels``, and `word` the one of the given that is wanted.
     """
 
     texts: str = ""
     tagger: str = ""
     attributes: str = ""
     word: str = ""
-    errors: TaggerErrors | None = None
 
     def __str__(self) -> str:
-        if self.errors is not None:
-            return f"{self.attributes}{MARK}{self.errors}"
         if self.word:
             return f"{self.attributes}:{self.word}"
         return self.attributes or f"{self.texts}+{self.tagger}"
@@ -70,9 +65,6 @@ class Recipe:
             return cls(attributes=text)
         if text.startswith(f"{GIVEN}:"):
             return cls(attributes=GIVEN, word=text.removeprefix(f"{GIVEN}:"))
-        if text.startswith(f"{GIVEN}{MARK}"):
-            errors = TaggerErrors.parse(text.removeprefix(f"{GIVEN}{MARK}"), where)
-            return cls(attributes=GIVEN, errors=errors)
         texts, plus, tagger = text.rpartition("+")
         if not plus or not texts or not tagger:
             raise SpecError(f"{text!r} is no recipe for attributes", where=where, expected=EXPECTED)

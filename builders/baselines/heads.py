@@ -96,9 +96,9 @@ def _sums(unit: Tensor, support: Tensor) -> Tensor:
 STEPS, MOMENTUM, RATE = 30, 0.9, 0.1
 
 
-def cosine_decay(step: int, steps: int = STEPS) -> float:
-    """Return the share of the learning rate at a step 0..steps-1."""
-    return (1.0 + cos(pi * step / steps)) / 2.0
+def cosine_decay(step: int) -> float:
+    """Return the share of the learning rate at a step 0..STEPS-1."""
+    return (1.0 + cos(pi * step / STEPS)) / 2.0
 
 
 def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:

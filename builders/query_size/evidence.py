@@ -49,9 +49,9 @@ class QueryEvidence:
 
     `low` and `high` are the confidence interval of Q* (None is undetermined); `criterion` is least
     at Q among the task sets of `suite`, `seeds` and `level`.  α and w, in fractions squared, were
-    estimated on `dataset`, `release` (empty for the release itself) and `method` at the Q `swept`,
-    on ``these`` images, which the task sets are drawn from, or on ``others``; `pairs` are those of
-    differences. Releases of before 3.0 of the embedded one name no `rule`: it was ``accuracy``.
+    estimated on `dataset` and `method` at the Q `swept`, on ``these`` images, which the task sets
+    are drawn from, or on ``others``; `pairs` are those of differences, none where the `rule` is
+    ``accuracy``.
     """
 
     query: int
@@ -63,7 +63,6 @@ class QueryEvidence:
     criterion: str
     images: Images
     dataset: str
-    release: str
     method: str
     swept: tuple[int, ...]
     alpha: float
@@ -71,17 +70,16 @@ class QueryEvidence:
     covariance: Covariance
     freedom: float
     rows: tuple[dict[str, Any], ...]
-    rule: Rule = "accuracy"
-    pairs: tuple[PairEvidence, ...] = ()
+    rule: Rule
+    pairs: tuple[PairEvidence, ...]
 
     @classmethod
-    def of(cls, sweep: QuerySweep, draws: Draws, release: str = "") -> QueryEvidence:
+    def of(cls, sweep: QuerySweep, draws: Draws) -> QueryEvidence:
         """Choose Q for the task sets of `draws` from a sweep, perhaps of other images.
 
         The rule is ``comparisons`` where the sweep compared methods, else ``accuracy``.
         """
         swept = tuple(row.query for row in sweep.rows if row.accuracy is not None)
-        same = not release and sweep.dataset == draws.dataset
         evidence = cls(
             query=0,
             low=None,
@@ -90,9 +88,8 @@ class QueryEvidence:
             seeds=sweep.seeds,
             level=sweep.level,
             criterion=COMPARISON_CRITERION if sweep.pairs else CRITERION,
-            images="these" if same else "others",
+            images="these" if sweep.dataset == draws.dataset else "others",
             dataset=sweep.dataset,
-            release=release,
             method=sweep.method,
             swept=swept,
             **_fitted(sweep.estimate),

@@ -25,7 +25,6 @@ from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, 
 from builders.sources import GENERAL, SOURCES
 from builders.sources.packaged import canaries
 from builders.sources.source import check_options, class_sizes_from_lists, source_of, terms_of
-from fslbench_data.release.release import load_release
 from fslbench_data.tasks.draw import checked_sizes
 
 # ---- the contents of a specification -------------------------------------------------------------
@@ -68,15 +67,6 @@ def _check_queries(
             "suite to draw without replacement", rule.suite, DRAWABLE, where=where
         )
     name = rule.dataset or dataset.name
-    if rule.release:
-        release = load_release(rule.release)
-        release.classes(name)
-        tables = (t for t in release.manifest.tables if (t.kind, t.dataset) == ("features", name))
-        names = sorted({table.name for table in tables})
-        if rule.features not in names:
-            where = f"{where}, {name} of {release}"
-            raise UnknownNameError("features", rule.features, names, where=where)
-        return
     known = {one.name: one for one in so_far}
     if name not in known:
         raise UnknownNameError(
@@ -86,9 +76,8 @@ def _check_queries(
     if known[name].source == CATALOGUE or not backbone:
         raise SpecError(
             f"{where}: {name} has no features that could say how many queries are best",
-            expected='features = ["..."] or backbones = ["..."] of the data set; or another one, '
-            'such as queries = { release = "embedded", dataset = "openclipart", '
-            'features = "efficientnet_lite0-pca128" }',
+            expected='features = ["..."] or backbones = ["..."] of the data set, or of another '
+            'one listed before it, such as queries = { dataset = "openclipart" }',
         )
     _check_backbones([backbone], known[name].source, where)
 
@@ -300,7 +289,7 @@ def check_there(
 def _check_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> None:
     """Refuse to choose a number of queries on too few images of the data set itself."""
     rule = dataset.queries
-    if rule is None or rule.release or rule.dataset not in ("", dataset.name):
+    if rule is None or rule.dataset not in ("", dataset.name):
         return
     if rule.suite == "grouped":
         return  # its images are not read yet

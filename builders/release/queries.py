@@ -14,7 +14,6 @@ from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import COMPARED, QuerySets, sweep
 from builders.release.features import FeatureBuild
 from builders.release.spec import DatasetSpec, QuerySpec, WayShot
-from fslbench_data.release.release import load_release
 
 SWEPT = range(1, 16)
 """Q of the task sets that the variance of a task is fitted on, as far as two tasks are drawn."""
@@ -39,10 +38,8 @@ def choose_queries(
     if rule is None or not dataset.left_open:
         return {}
     writer, other = features.writer, rule.dataset or dataset.name
-    if rule.release:
-        how = [load_release(rule.release).manifest.digest]
-    else:
-        how = features.made_of(other, backbone_of(datasets[other], rule))
+    backbone = backbone_of(datasets[other], rule)
+    how = features.made_of(other, backbone)
     both = dataset.name, other
     of = {name: [writer.digest("classes", name), writer.digest("images", name)] for name in both}
     made_of = [to_builtins(rule), list(SWEPT), how, of]
@@ -52,19 +49,13 @@ def choose_queries(
         report(what := f"{dataset.name}: the number of queries of {way}w{shot}s")
         own = Draws.of(so_far, dataset.name, rule.suite, way, shot)
         compared = COMPARED if rule.rule == "comparisons" else ()
-        release = load_release(rule.release) if rule.release else so_far
-        draws = Draws.of(release, other, rule.suite, way, shot)
+        draws = Draws.of(so_far, other, rule.suite, way, shot)
         draws.check_variances(dataset.name)
-        if rule.release:
-            backbone, origin = rule.features, f"release {release}"
-            values = release.features(other, backbone)
-        else:
-            backbone, origin = backbone_of(datasets[other], rule), ""
-            values, _ = features.of(other, backbone)
-        sets = QuerySets(draws, rule.head, values, f"{backbone}/{rule.head}", origin, compared)
+        values, _ = features.of(other, backbone)
+        sets = QuerySets(draws, rule.head, values, f"{backbone}/{rule.head}", "", compared)
         grid = [query for query in SWEPT if draws.tasks(query, 0) > 1]
         swept = sweep(sets, grid, seeds=rule.seeds, progress=lambda step: report(f"{what}: {step}"))
-        return Made({}, QueryEvidence.of(swept, own, origin).as_json())
+        return Made({}, QueryEvidence.of(swept, own).as_json())
 
     chosen = {}
     for way, shot in dataset.left_open:

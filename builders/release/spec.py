@@ -43,8 +43,8 @@ class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
 
     By `rule` it makes the intervals of ``comparisons`` of heads narrow, or that of the ``accuracy``
     of `head` alone. The effect of Q is estimated from their results on `features`, the data set's
-    first unless given, on tasks of `suite`; the images are of another `dataset` before it, or of a
-    `release`; its own unless given.
+    first unless given, on tasks of `suite`; the images are of another `dataset` before it; its own
+    unless given.
     """
 
     rule: Annotated[Rule, Meta(description='"comparisons" or "accuracy"')] = "comparisons"
@@ -52,7 +52,6 @@ class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
     features: str = ""
     head: str = "NCC"
     dataset: str = ""
-    release: str = ""
     suite: str = "open"
     seeds: Annotated[
         int, Meta(ge=1, le=MOST_SEEDS, description=f"a whole number from 1 to {MOST_SEEDS:,}")

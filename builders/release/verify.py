@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +26,7 @@ from benchmark_spec.manifest import (
     scale_of,
     shard_of,
 )
-from benchmark_spec.protocol import ABLATION, COUNTERFACTUAL, INTER_CLASS, TaskSetName, suite_of
+from benchmark_spec.protocol import TaskSetName, suite_of
 from builders.attributes.table import attribute_problems
 from builders.features.shards import are_steps
 from builders.query_size.draws import Draws
@@ -366,8 +365,6 @@ def _tasks(of: _Release, entry: Table, table: pa.Table) -> Problems:
     yield from task_problems(table, name, sizes, groups)
     label = suite_of(name.suite).attributes
     attributes = of.release.attributes(entry.dataset, label) if label else None
-    if attributes is not None:
-        yield from bias_problems(table, name, attributes)
     if EVIDENCE in entry.provenance:  # whose estimates took features: what follows from them
         evidence, protocol = QueryEvidence.parse(entry.provenance[EVIDENCE]), name.protocol
         if evidence.query != protocol.query:
@@ -405,8 +402,7 @@ def task_problems(
     way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
     if not _is(table, "task_id", np.arange(table.num_rows)):
         yield "task ids do not count from 0"
-    if name.varies:
-        yield from _breaking(_episode_laws(row, name, sizes) for row in table.to_pylist())
+    if name.varies:  # :func:`_tasks` draws them again
         return
     class_ids, support, queries, labels = (
         table.column(key).combine_chunks().flatten().to_numpy().reshape(table.num_rows, -1)
@@ -445,26 +441,6 @@ def task_problems(
         yield from _tasks_where(_twice(units), "two images of one group")
 
 
-def _episode_laws(row: dict[str, Any], name: TaskSetName, sizes: Ids) -> dict[str, bool]:
-    """Return for each law of episodes whether a task breaks it."""
-    images, labels = row["support"] + row["query"], row["support_label"] + row["query_label"]
-    ids = np.array(row["class_ids"])
-    classes = "classes twice, beyond those there are, or too many"
-    if not 2 <= ids.size <= name.protocol.way or not 0 <= ids.min() <= ids.max() < sizes.size:
-        return {classes: True}
-    if len(labels) != len(images) or not 0 <= min(labels) <= max(labels) < ids.size:
-        return {"mislabelled images": True}
-    class_of = np.searchsorted(sizes.cumsum(), images, "right")
-    each = np.bincount(row["query_label"], minlength=ids.size)
-    return {
-        classes: np.unique(ids).size < ids.size,
-        "mislabelled images": bool((class_of != ids[labels]).any()),
-        "an image twice, perhaps on both sides": len({*images}) < len(images),
-        "not as many queries of each class": each.min() < each.max()
-        or each.max() > name.protocol.query,
-    }
-
-
 def _twice(values: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Return for each row (T, n) whether a value is in it twice."""
     ordered = np.sort(values, axis=1)
@@ -476,57 +452,3 @@ def _tasks_where(wrong: NDArray[np.bool_], what: str) -> Problems:
     if wrong.any():
         numbers = listing(np.flatnonzero(wrong).tolist())
         yield f"task{'s' if wrong.sum() > 1 else ''} {numbers}: {what}"
-
-
-def _breaking(laws_of_tasks: Iterable[dict[str, bool]]) -> Problems:
-    """Yield which tasks break which law."""
-    tasks = list(laws_of_tasks)
-    for law in dict.fromkeys(law for laws in tasks for law in laws):
-        yield from _tasks_where(np.array([laws.get(law, False) for laws in tasks]), law)
-
-
-def bias_problems(table: pa.Table, name: TaskSetName, attributes: pa.Table) -> Problems:
-    """Yield which tasks of a set made with attributes of images break which law of its suite.
-
-    In a task each class has an attribute, and is inter-class if its queries have another class's.
-    """
-    step, shot = suite_of(name.suite).step, name.protocol.shot
-    of_image = [set(words) for words in attributes.column("attributes").to_pylist()]
-    keys = ("support", "query", "query_label", "attributes", "inter_class")
-    laws: list[dict[str, bool]] = []
-    for support_ids, query_ids, labels, chosen, inter_class in zip(
-        *(table.column(key).to_pylist() for key in keys), strict=True
-    ):
-        # of images their attributes, and the position of their class
-        support = [(of_image[image], place // shot) for place, image in enumerate(support_ids)]
-        query = [(of_image[image], k) for image, k in zip(query_ids, labels, strict=True)]
-        every = set(chosen)
-        broken = {}
-        if step in COUNTERFACTUAL:
-            broken["a support image has another value"] = any(
-                image != {chosen[k]} for image, k in support
-            )
-            broken["a query has a value that its step forbids"] = any(
-                image != {chosen[k]} if step == "same" else not image <= every - {chosen[k]}
-                for image, k in (query if step != "any" else ())
-            )
-        else:
-            broken["two classes have the same attribute"] = len(every) < len(chosen)
-        if step in ("support", "intra", "inter", "biased"):
-            broken["a support image lacks its attribute, or has another class's"] = any(
-                image & every != {chosen[k]} for image, k in support
-            )
-        if step in ("sc2", "released"):
-            broken["a support image lacks its attribute"] = any(
-                chosen[k] not in image for image, k in support
-            )
-        if step in ("intra", "inter", "biased", *ABLATION, "released"):
-            broken["a query has its class's attribute"] = any(
-                chosen[k] in image for image, k in query
-            )
-        if step in INTER_CLASS:
-            broken["a query has no other class's attribute, though the table says so"] = any(
-                inter_class[k] and not image & every for image, k in query
-            )
-        laws.append(broken)
-    yield from _breaking(laws)

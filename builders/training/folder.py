@@ -42,14 +42,17 @@ class _Images(Struct, forbid_unknown_fields=True):
 
 
 class _Begun(Struct):
-    """The description of a training, finished or not; older ones have fewer fields."""
+    """The description of a training, finished or not.
+
+    `code` is of a method of one's own, `start` of the weights that it starts from, if any.
+    """
 
     settings: dict[str, Any]
     images: _Images
     classes: _Count
-    device: str = ""
-    threads: _Count = 1
-    torch: str = ""
+    device: str
+    threads: _Count
+    torch: str
     code: _Hex = ""
     start: _Hex = ""
 
@@ -58,8 +61,8 @@ class _Finished(_Begun, kw_only=True):
     """The fields of a finished one as well."""
 
     weights_sha256: _Hex
-    step: _Count = 1
-    accuracy: float = 0.0
+    step: _Count
+    accuracy: float
 
 
 class Progress(Struct):

@@ -19,7 +19,7 @@ from benchmark_spec.errors import MethodFailedError, PredictionError
 from benchmark_spec.protocol import suite_of
 from fslbench_data.evaluation.inputs import Inputs
 from fslbench_data.evaluation.journal import Journal
-from fslbench_data.submission.recorder import array_of
+from fslbench_data.submission.recorder import array_of, check_positions
 from fslbench_data.tasks import Task, TaskSet
 
 MOST_CHECKED = 12
@@ -161,27 +161,14 @@ def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> list[NDAr
     Of scores (B, K·Q, K) on tasks of all classes also the second-best classes.
     """
     way, queries = group[0].class_ids.size, group[0].query.size
-    expected = (len(group), queries)
+    expected, scores = (len(group), queries), ""
     whole = suite_of(group[0].info.name.suite).whole
-    if whole and rows.dtype.kind == "f" and rows.shape == (*expected, way):
-        if not np.isfinite(rows).all():
-            raise PredictionError("the method returned scores that are not finite", where=where)
-        order = np.argsort(-rows, axis=2, kind="stable")
-        return [order[..., 0], order[..., 1]]
-    if rows.dtype.kind not in "iu" or rows.shape != expected:
-        shape = rows.shape[1:] if rows.shape[:1] == (1,) else rows.shape
-        raise PredictionError(
-            f"the method returned predictions of type {rows.dtype} and shape {shape}",
-            where=where,
-            expected=f"integers ({queries},) for each task: K·Q positions 0..K-1"
-            + (f"; or scores ({queries}, {way}) of the classes" if whole else ""),
-            fix="return, for every query in the given order, the position of its class in support",
-        )
-    outside = (rows < 0) | (rows >= way)
-    if outside.any():
-        raise PredictionError(
-            f"the method predicted {rows[outside][0]}",
-            where=where,
-            expected=f"0..{way - 1}, the position of the class in support",
-        )
+    if whole:
+        scores = f"; or scores ({queries}, {way}) of the classes"
+        if rows.dtype.kind == "f" and rows.shape == (*expected, way):
+            if not np.isfinite(rows).all():
+                raise PredictionError("the method returned scores that are not finite", where=where)
+            order = np.argsort(-rows, axis=2, kind="stable")
+            return [order[..., 0], order[..., 1]]
+    check_positions(rows, expected, way, where, scores)
     return [rows]

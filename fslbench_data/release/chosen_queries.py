@@ -23,14 +23,14 @@ class ChosenQueries(Struct, frozen=True):
     ----------
     rule
         Whether it makes the intervals of ``comparisons`` of methods narrow, or that of one method's
-        ``accuracy``, as in releases that name no rule.
+        ``accuracy``.
     query, low, high, level
         Q, and the confidence interval of Q* and its level; None is undetermined.
     method, seeds
         Features and head of the results that Q is chosen by, on so many task sets of each Q.
-    images, of_dataset, of_release
+    images, of_dataset
         ``these`` if those results are on images that the task sets are drawn from, or ``others``;
-        the data set of those images, and its release; empty for the release itself.
+        the data set of those images.
     """
 
     dataset: str
@@ -43,8 +43,7 @@ class ChosenQueries(Struct, frozen=True):
     seeds: _AtLeast1
     images: Literal["these", "others"]
     of_dataset: str
-    of_release: str
-    rule: Literal["comparisons", "accuracy"] = "accuracy"
+    rule: Literal["comparisons", "accuracy"]
 
     def __str__(self) -> str:
         return f"recommended queries per class: {self.chosen}"
@@ -57,8 +56,7 @@ class ChosenQueries(Struct, frozen=True):
             found = f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
         images = "on the images of these sets"
         if self.images == "others":
-            of = f" of {self.of_release}" if self.of_release else ""
-            images = f"on other images, {self.of_dataset}{of}"
+            images = f"on other images, {self.of_dataset}"
         method = self.method
         if self.rule == "comparisons":
             method = f"comparisons of heads on {method.rpartition('/')[0]}"
@@ -80,7 +78,7 @@ def choice_of(
         return None
     try:
         raw = dict(evidence)
-        raw |= {"of_dataset": raw.get("dataset"), "of_release": raw.get("release")}
+        raw |= {"of_dataset": raw.get("dataset")}
         return declared(raw | {"dataset": dataset, "task_sets": (task_set,)}, ChosenQueries)
     except (TypeError, ValueError) as error:
         raise CorruptReleaseError(

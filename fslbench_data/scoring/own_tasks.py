@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
-from scipy.special import chdtr, chdtrc
+from scipy.special import chdtrc
 
 from analysis_sql.intervals.counts import EXACT, RightQueries
 from benchmark_spec.catalogue import unknown_split
@@ -62,18 +62,8 @@ class Evenness(Struct, frozen=True):
     @property
     def p(self) -> float:
         """How often uniform drawing gives counts that are as uneven, or more so."""
-        return float(chdtrc(*self._scaled)) if self.df else 1.0
-
-    @property
-    def p_even(self) -> float:
-        """How often uniform drawing gives counts that are as even, or more so."""
-        return float(chdtr(*self._scaled)) if self.df else 1.0
-
-    @property
-    def _scaled(self) -> tuple[float, float]:
-        """Degrees of freedom and statistic of a chi-square law with the same mean and variance."""
-        share = 2.0 / (2.0 + self.rare)
-        return share * self.df, share * self.statistic
+        share = 2.0 / (2.0 + self.rare)  # a chi-square law with the same mean and variance
+        return float(chdtrc(share * self.df, share * self.statistic)) if self.df else 1.0
 
 
 def class_draws(class_ids: Ints, n_classes: int) -> Evenness:
@@ -135,11 +125,8 @@ def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> 
     return Evenness(what, float(parts.sum()), df, worst, *found, rare, int((times == 0).sum()))
 
 
-def check_even(test: Evenness, name: str, where: str, *, all_known: bool = True) -> list[str]:
-    """Refuse draws that are too uneven, and return warnings of doubtful ones.
-
-    Sizes counted from the images seen (not `all_known`) make counts look too even.
-    """
+def check_even(test: Evenness, name: str, where: str) -> list[str]:
+    """Refuse draws that are too uneven, and return warnings of doubtful ones."""
     p = f"p = {test.p:.1g}" if test.p > 1e-99 else "p < 1e-99"
     text = (
         f"{test.what}{' within classes' if test.what in ('images', 'groups') else ''}: chi-square "
@@ -158,11 +145,6 @@ def check_even(test: Evenness, name: str, where: str, *, all_known: bool = True)
         )
     if test.p < DOUBTFUL:
         return [f"the tasks may not have been drawn uniformly ({text})"]
-    if all_known and test.p_even < REFUSED:
-        return [
-            f"the {test.what} were drawn more evenly than at random, as if dealt: intervals take "
-            f"tasks as drawn independently, {HOW}"
-        ]
     return []
 
 
@@ -442,7 +424,7 @@ def pool_of(
                 f"{remedy}"
             )
     for group in sets:
-        warnings += _check_draws(log, group, classes, owner, grouped, class_sizes is not None)
+        warnings += _check_draws(log, group, classes, owner, grouped)
     if above is not None:
         about = "class", "superclass", "superclasses"
         named = texts_by_id(above, *about, log.dataset)
@@ -546,7 +528,6 @@ def _check_draws(
     names: Sequence[str],
     owner: Ints,
     grouped: Ints | None,
-    sizes_known: bool,
 ) -> list[str]:
     """Test that tasks were drawn uniformly: classes, then images, or groups where one of each."""
     where = f"{log.source}, {listing(group.methods, 4)}"
@@ -575,8 +556,8 @@ def _check_draws(
         image = f"image {quoted(log.images[images.worst])}"
     return [
         *check_even(classes, f"class {quoted(names[classes.worst])}", where),
-        *check_even(pairs, f"{together} together", where, all_known=False),
-        *check_even(images, image, where, all_known=sizes_known),
+        *check_even(pairs, f"{together} together", where),
+        *check_even(images, image, where),
     ]
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from benchmark_spec.errors import (
-    CountError,
     DoubledTaskError,
     FSLBenchError,
     MissingTaskError,
@@ -117,31 +116,6 @@ class Recorder:
         own = tasks.info, 0, way, tasks.query_label
         return np.array(self._record(*own, predictions, second, where))
 
-    def add_counts(self, tasks: TaskSet | TaskSetInfo, n_correct: ArrayLike) -> None:
-        """Record numbers of correct queries (m,) of the first m tasks, without predictions."""
-        info = tasks if isinstance(tasks, TaskSetInfo) else tasks.info
-        n_query: Any = tasks.queries if isinstance(tasks, Episodes) else info.protocol.n_query
-        where = f"{self.name} on {info}"
-        counts = array_of(n_correct, where, CountError)
-        if counts.ndim != 1 or counts.dtype.kind not in "iu" or not 0 < counts.size <= info.n_tasks:
-            raise CountError(
-                f"the counts are of type {counts.dtype} and shape {counts.shape}",
-                where=where,
-                expected=f"integers ({info.n_tasks},), one for each task, or for the first few",
-            )
-        if info.name.varies and not isinstance(tasks, Episodes):
-            raise CountError(f"counts of {info} need its tasks, which differ in queries")
-        n_query = np.broadcast_to(n_query, info.n_tasks)[: counts.size]
-        outside = (counts < 0) | (counts > n_query)
-        if outside.any():
-            raise CountError(
-                f"counts out of range: {listing(counts[outside].tolist())}",
-                where=where,
-                expected=f"0..{n_query[outside][0]}",
-            )
-        both = zip(counts.tolist(), n_query.tolist(), strict=True)
-        self._keep(info, 0, [{"n_correct": right, "n_query": asked} for right, asked in both])
-
     def stopped(self, info: TaskSetInfo, stopping: Stopping) -> None:
         """Declare the rule that chose how many tasks of a set are recorded."""
         self._stopping[str(info)] = stopping
@@ -242,6 +216,28 @@ def array_of(values: Any, where: str, kind: type[FSLBenchError] = PredictionErro
     return array
 
 
+def check_positions(
+    array: NDArray[Any], shape: tuple[int, ...], way: int, where: str, others: str = ""
+) -> None:
+    """Refuse predictions (m, K·Q) of another shape or kind, or out of range; `others` may be."""
+    if array.dtype.kind not in "iu" or array.shape != shape:
+        own = array.shape[1:] if array.shape[:1] == (1,) else array.shape
+        raise PredictionError(
+            f"predictions are of type {array.dtype} and shape {own}",
+            where=where,
+            expected=f"integers ({shape[-1]},) for each task: K·Q positions 0..K-1{others}",
+            fix="predict for every query, in the given order, the position of its class in support",
+        )
+    outside = (array < 0) | (array >= way)
+    if outside.any():
+        raise PredictionError(
+            f"the method predicted {array[outside][0]}",
+            where=where,
+            expected=f"0..{way - 1}, the position of the class in support",
+            fix="predict positions in the task, not class ids",
+        )
+
+
 def _predictions(
     predictions: ArrayLike, label: NDArray[Any], info: TaskSetInfo, where: str
 ) -> NDArray[Any]:
@@ -250,26 +246,12 @@ def _predictions(
     array = array[None, :] if array.ndim == 1 and len(label) == 1 else array
     n_query = label.shape[1]
     way = info.protocol.way if not info.name.varies else int(label.max()) + 1
-    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != n_query:
-        raise PredictionError(
-            f"predictions are of type {array.dtype} and shape {array.shape}",
-            where=where,
-            expected=f"integers, {n_query} for each task (K·Q)",
-            fix="predict the position 0..K-1 of the class for every query, in the given order",
-        )
+    check_positions(array, (*array.shape[:1], n_query), way, where)
     if len(array) > len(label):
         raise PredictionError(
             f"there are predictions for {len(array)} tasks",
             where=where,
             expected=f"at most {len(label)}",
-        )
-    outside = (array < 0) | (array >= way)
-    if outside.any():
-        raise PredictionError(
-            f"predictions hold {array[outside][0]}",
-            where=where,
-            expected=f"0..{way - 1}, the position of the class in the task",
-            fix="predict positions in the task, not class ids",
         )
     return array
 

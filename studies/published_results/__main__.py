@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import argparse
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import FSLBenchError, SourceError, listing
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import counts_of
-from fslbench_data.submission.recorder import Recorder
+from fslbench_data.tasks import TaskSetInfo
 
 HEADS = ("LR", "NCC", "finetune", "matchingnet")
 PLACES = (".", "results/benchmark", "benchmark")
@@ -53,7 +54,7 @@ def import_published(folder: Path, release: Release) -> Submission:
     data set, AccuracyError if an accuracy is no multiple of 1/(K·Q).
     """
     results = results_folder(folder)
-    recorders: dict[str, Recorder] = {}
+    parts: dict[tuple[str, TaskSetInfo], Submission] = {}
     for protocol in PUBLISHED_PROTOCOLS:
         name = TaskSetName("published", protocol)
         for path in sorted((results / f"{protocol.shot}-shot").glob("*/*/*.pt")):
@@ -65,23 +66,17 @@ def import_published(folder: Path, release: Release) -> Submission:
                     f"<one of {', '.join(release.datasets)}>.pt",
                 )
             method = f"{backbone}/{head}"
-            recorder = recorders.setdefault(
-                method,
-                Recorder(
-                    method,
-                    description=f"{head} on {backbone}, released by Lafargue et al. (TMLR 2024)",
-                    backbone=backbone,
-                    link="https://arxiv.org/abs/2409.02850",
-                ),
+            info, values = release.task_set_info(dataset, str(name)), load_tensor(path)
+            part = Submission.from_accuracies(
+                values, info, method, percent=True, bind=True, where=str(path)
             )
-            info = release.task_set_info(dataset, str(name))
-            queries = np.full(info.n_tasks, info.protocol.n_query)
-            counts = counts_of(load_tensor(path), info, queries, 100.0, str(path))
-            recorder.add_counts(info, counts)
-    if not recorders:
+            words = f"{head} on {backbone}, released by Lafargue et al. (TMLR 2024)"
+            about = Method(method, words, backbone, "https://arxiv.org/abs/2409.02850")
+            parts[method, info] = replace(part, methods={method: about})
+    if not parts:
         shots = ", ".join(sorted(path.name for path in results.glob("*-shot")))
         raise SourceError(f"{results} has results of other shots: {shots}", expected=LAYOUT)
-    return merge([recorders[method].submission() for method in sorted(recorders)], str(folder))
+    return merge([parts[key] for key in sorted(parts, key=itemgetter(0))], str(folder))
 
 
 def contents_text(submission: Submission) -> str:

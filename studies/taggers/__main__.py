@@ -1,7 +1,7 @@
 """What a tagger's errors do to a ranking of methods: ``python -m studies.taggers``.
 
 FewSTAB (Zheng et al., ECCV 2024) ranks methods on tasks of two captioners, and has no truth to hold
-either against.  Here the truth is known, and taggers err at stated rates (``tasks.toml``).  Printed
+either against.  Here the truth is known, and taggers err at stated rates (``erring.py``).  Printed
 of the release and the answers beside this file:
 
 1. what the taggers find, and what their tasks are by the true attributes;

@@ -9,21 +9,17 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+from PIL import Image
 
-from builders.attributes.recipe import Recipe
-from fslbench_data.release.release import Release, load_release
+from builders.release.verify import verify
+from fslbench_data.release.release import load_release
+from studies.taggers.erring import RATES, found, main
 
 
 @pytest.fixture
 def taggers() -> ModuleType:
     """What prints the tables."""
     return import_module("studies.taggers.__main__")
-
-
-@pytest.fixture(scope="module")
-def release(root: Path) -> Release:
-    """The tasks."""
-    return load_release(root / "studies/taggers/release")
 
 
 @pytest.mark.slow
@@ -46,20 +42,48 @@ def test_what_is_printed_of_two_taggers_is_on_the_page(
 
 
 @pytest.mark.slow
-def test_every_table_of_words_is_what_its_recipe_makes(release: Release) -> None:
+def test_every_table_of_words_is_made_at_its_rates(root: Path) -> None:
     """The truth and the images are all it takes: nothing else was put into the tables."""
-    truth = release.attributes("glyphs_sample", "truth").column("attributes").to_pylist()
-    paths = release.images("glyphs_sample").column("path").to_pylist()
-    words = sorted({word for of_image in truth for word in of_image})
-    recipes = {
-        table.name: Recipe.parse(table.provenance["recipe"])
-        for table in release.manifest.tables
-        if table.kind == "attributes"
-    }
-    assert len(recipes) == 13
-    for name, recipe in recipes.items():
-        found = release.attributes("glyphs_sample", name).column("attributes").to_pylist()
-        assert found == (recipe.errors(truth, paths, words) if recipe.errors else truth)
+    for study, dataset, truth in (
+        ("taggers", "glyphs_sample", ("truth", "a0", "b0")),
+        ("trained_methods", "glyphs", ("style",)),
+    ):
+        release = load_release(root / f"studies/{study}/release")
+        paths = release.images(dataset).column("path").to_pylist()
+        tables = {
+            name: release.attributes(dataset, name).column("attributes").to_pylist()
+            for name in (*truth, *(RATES.keys() & release.attribute_sets))
+        }
+        assert len(tables) == (13 if study == "taggers" else 5)
+        for name, words in tables.items():
+            true = tables[truth[0]]
+            assert words == (true if name in truth else found(true, paths, *RATES[name]))
+
+
+@pytest.mark.slow
+def test_a_release_is_made_with_the_errors(tmp_path: Path) -> None:
+    """Of images whose words a list gives: tasks are drawn with what the tagger finds."""
+    rows = ["path,attributes"]
+    for number in range(40):
+        path = tmp_path / f"raw/tiny/c{number % 4}/{number:02}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((8, 8), number, np.uint8)).save(path)
+        rows.append(f"{path.parent.name}/{path.name},{('red', 'wide')[number % 8 // 4]}")
+    (tmp_path / "raw/tiny/words.csv").write_text("\n".join([*rows, ""]))
+    (tmp_path / "spec.toml").write_text(
+        'name = "x"\nversion = "1.0.0"\ndescription = "X."\ntasks = { closed = 4 }\n[[dataset]]\n'
+        'name = "tiny"\nsource = "image_folder"\ntask_sets = ["random_a40-2w1s1q"]\n'
+        'attributes = { truth = "given", a40 = "given" }\n'
+        '[dataset.options]\ntitle = "T"\nhomepage = "h"\nlicence = "CC0"\ncitation = "c"\n'
+        'attributes = "words.csv"\n'
+    )
+    folder = str(tmp_path / "release")
+    main([str(tmp_path / "spec.toml"), "--raw", str(tmp_path / "raw"), "-o", folder])
+    assert verify(Path(folder)).problems == ()
+    release = load_release(folder)
+    words, paths = release.attributes("tiny", "truth"), release.images("tiny")["path"].to_pylist()
+    found_ones = found(words["attributes"].to_pylist(), paths, *RATES["a40"])
+    assert release.attributes("tiny", "a40")["attributes"].to_pylist() == found_ones
 
 
 def test_what_tasks_are_by_other_words(taggers: ModuleType) -> None:

@@ -170,9 +170,9 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
     )
 
 
-def texts(folder: Path, progress: Progress = silent) -> dict[str, Text]:
+def texts(folder: Path) -> dict[str, Text]:
     """Read the words that came with every drawing of a subject, by its path in the images table."""
-    png, _, text_of = _drawings(source_of("openclipart"), folder, progress)
+    png, _, text_of = _drawings(source_of("openclipart"), folder, silent)
     return {f"{png.relative_to(folder).as_posix()}/{path}": text for path, text in text_of.items()}
 
 

@@ -120,11 +120,11 @@ class SelfCorrelation(Network):
 class CrossCorrelation(nn.Module):
     """Attention to the places of two images' maps, from the correlations of all their places."""
 
-    def __init__(self, channels: int, hidden: int, temperature: float, planes: int = 16) -> None:
+    def __init__(self, channels: int, hidden: int, temperature: float) -> None:
         super().__init__()
         self.temperature = temperature
         self.reduce = nn.Sequential(_plain(channels, hidden, 1), nn.BatchNorm2d(hidden), nn.ReLU())
-        self.refine = nn.Sequential(_Separable4d(1, planes), nn.ReLU(), _Separable4d(planes, 1))
+        self.refine = nn.Sequential(_Separable4d(1, 16), nn.ReLU(), _Separable4d(16, 1))
 
     def forward(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
         """Compute attention to support images' places (M, N, h·w) and queries' (M, N, h·w).

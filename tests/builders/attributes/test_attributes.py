@@ -1,6 +1,5 @@
 """Attributes of images: recipes, given ones, errors, words, pixels, tables and statistics."""
 
-import hashlib
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +14,6 @@ from tiny_features import read_pictures
 from benchmark_spec import errors, schemas
 from builders.attributes import pixels, table
 from builders.attributes.given import (
-    TaggerErrors,
     came_with,
     given_attributes,
     given_texts,
@@ -32,8 +30,6 @@ def test_recipes():
     for text, recipe in (
         ("given", GIVEN()),
         ("given:noto", GIVEN(word="noto")),
-        ("given~miss=0.2,invent=0.05,seed=1", GIVEN(errors=TaggerErrors(0.2, 0.05, 1))),
-        ("given~miss=0,invent=1,seed=4", GIVEN(errors=TaggerErrors(0, 1, 4))),
         ("pixels", Recipe(attributes="pixels")),
         ("given+spacy", Recipe("given", "spacy")),
         ("blip@/a+b/c+spacy:en_core_web_md", Recipe("blip@/a+b/c", "spacy:en_core_web_md")),
@@ -50,33 +46,24 @@ def test_no_path_is_recorded():
         ("coca:A//home/me/c.pt+textblob", "coca:A/c.pt+textblob"),
         ("coca:A/tag+textblob", "coca:A/tag+textblob"),
         ("blip+textblob", "blip+textblob"),
-        ("given~seed=1", "given~miss=0,invent=0,seed=1"),
     ):
         assert Recipe.parse(text).without_paths == said
 
 
 def test_what_a_recipe_leaves_out():
-    assert Recipe.parse("given~seed=4").errors == TaggerErrors(0, 0, 4)
-    assert Recipe.parse("given~miss=1e-7").errors == TaggerErrors(1e-7)
     assert check_tagger("spacy") == ("spacy", "en_core_web_sm")
 
 
 REFUSED = {
-    "is no recipe for attributes": ("TAGGER one of textblob", "|blip|+textblob|given+"),
+    "is no recipe for attributes": (
+        "TAGGER one of textblob",
+        "|blip|+textblob|given+|given~miss=0.1",
+    ),
     "unknown tagger": ("textblob", "given+nltk|given+spacy:|given+textblob:x"),
     "unknown captioner": (
         "blip[@FOLDER]",
         "pixels+textblob|blip2+textblob|blip@+textblob"
         "|coca:+textblob|coca:ViT+textblob|coca:ViT/+textblob",
-    ),
-    "is no rate of errors": (
-        "from 0 to 1",
-        "given~miss=1.1|given~invent=-0.1|given~miss=nan|given~miss=|given~miss=a",
-    ),
-    "is no seed": ("at most 18 digits", f"given~seed=-1|given~seed=1.5|given~seed={'9' * 5000}"),
-    "does not say how a tagger errs": (
-        "each once or not at all",
-        "given~|given~miss|given~miss=0.1,|given~miss=0,miss=0|given~blur=0.1",
     ),
 }
 
@@ -147,36 +134,6 @@ def test_attributes_and_one_as_a_value(tiny):
     assert values == [["bold"], ["not bold"], ["bold"], *[["not bold"]] * 21]
     # the fourth is a second one without the attribute
     assert objects == ["One; italic", "One; italic", "One", *[None] * 21]
-
-
-WORDS = ("bold", "italic", "sans", "serif")
-PATHS = [f"a/{i}.png" for i in range(5000)]
-TRUE = [[word for j, word in enumerate(WORDS) if i >> j & 1] for i in range(5000)]
-
-
-def test_rates_are_those_asked_for():
-    found = TaggerErrors(miss=0.3, invent=0.05, seed=1)(TRUE, PATHS, WORDS)
-    pairs = [(word in t, word in f) for t, f in zip(TRUE, found, strict=True) for word in WORDS]
-    for has, rate in ((True, 0.3), (False, 0.05)):
-        wrong = [finds is not has for true, finds in pairs if true is has]
-        error = (rate * (1 - rate) / len(wrong)) ** 0.5
-        assert abs(sum(wrong) / len(wrong) - rate) < 3 * error
-    assert all(words == sorted(set(words)) for words in found)
-
-
-def test_it_errs_where_the_digest_says():
-    """As it is defined, so that nothing depends on an order, and other seeds err elsewhere."""
-    miss, invent, seed = 0.3, 0.1, 7
-    expected = []
-    for true, path in zip(TRUE, PATHS, strict=True):
-        found = []
-        for word in WORDS:
-            digest = hashlib.sha256(f"{seed}\0{path}\0{word}".encode()).digest()
-            errs = int.from_bytes(digest[:8], "big") / 2**64 < (miss if word in true else invent)
-            if (word in true) != errs:
-                found.append(word)
-        expected.append(found)
-    assert TaggerErrors(miss, invent, seed)(TRUE, PATHS, WORDS[::-1]) == expected
 
 
 @pytest.mark.parametrize(("words", "sizes"), [([["a"]] * 5, [3]), ([["a"]] * 5, [3, 3]), ([], [])])

@@ -13,7 +13,6 @@ from msgspec import structs, to_builtins
 
 from benchmark_spec import schemas
 from benchmark_spec.errors import CorruptReleaseError, SourceError, UnknownNameError
-from builders.attributes.given import TaggerErrors
 from builders.features import Settings
 from builders.release.build import build_release
 from builders.release.spec_file import read_spec
@@ -94,34 +93,6 @@ def test_a_release_holds_them(raw, captioners, tmp_path):
         built.attributes("tiny", "title")
     assert not list(folder.glob(".*"))
     assert verify(folder).problems == ()
-
-
-def test_tasks_of_a_tagger_that_errs(raw, tmp_path):
-    """Tasks follow what the tagger finds, and are verified and drawn again with it."""
-    recipes = 'true = "given", erring = "given~miss=0.4,invent=0.4,seed=1"'
-    tasks = 'suites = []\ntask_sets = ["ladder_erring-2w1s2q"]\ntasks = { closed = 20 }'
-    folder = tmp_path / "release"
-    build_release(_spec(tmp_path, recipes, tasks), folder, raw=raw)
-    assert verify(folder).problems == ()
-    release = load_release(folder)
-    (about,) = (t.provenance for t in release.manifest.tables if t.name == "erring")
-    assert about["recipe"] == "given~miss=0.4,invent=0.4,seed=1"
-    assert about["errors"] == {"miss": 0.4, "invent": 0.4, "seed": 1}
-    true, found = (
-        release.attributes("tiny", name).column("attributes").to_pylist()
-        for name in ("true", "erring")
-    )
-    paths = release.images("tiny").column("path").to_pylist()
-    assert found == TaggerErrors(0.4, 0.4, 1)(true, paths, ("jpg", "png", "gif"))
-    tasks = release.task_set("tiny", "intra_erring-2w1s2q")
-    words = release.task_table(tasks.info)["attributes"].to_pylist()
-    of_queries = [
-        own[k] in true[i]
-        for task, own in zip(tasks, words, strict=True)
-        for k, i in zip(task.query_label, task.query, strict=True)
-    ]
-    assert len(of_queries) == 80
-    assert any(of_queries)
 
 
 def test_verify_finds_what_is_wrong(raw, tmp_path):
@@ -207,16 +178,14 @@ def test_attributes_that_a_folder_lists(pictures, tmp_path):
         attributes += f"{path},{('Beach', 'forest; ')[number % 2]}\n"
     (raw / "texts.csv").write_text(texts)
     (raw / "attributes.csv").write_text(attributes)
-    recipes = 'bg = "given", err = "given~miss=1", beach = "given:beach"'
+    recipes = 'bg = "given", beach = "given:beach"'
     tasks = 'suites = []\ntask_sets = ["counterfactual_bg-3w1s2q"]\ntasks = { closed = 5 }'
     spec = _spec(tmp_path, recipes, tasks, LISTED)
     build_release(spec, folder, raw=tmp_path / "raw")
     release = load_release(folder)
-    names = ("bg", "err", "beach")
-    given, erring, beach = (release.attributes("tiny", name).to_pylist() for name in names)
+    given, beach = (release.attributes("tiny", name).to_pylist() for name in ("bg", "beach"))
     assert [row["attributes"] for row in given[:3]] == [["beach"], ["forest"], ["beach"]]
     assert [row["text"] for row in given[:3]] == ["object 0", "object 0", "object 1"]
-    assert not any(row["attributes"] for row in erring)
     assert {row["attributes"][0] for row in beach} == {"beach", "not beach"}
     same, other = (release.task_set("tiny", f"{of}_bg-3w1s2q") for of in ("same", "other"))
     assert not (same.query == other.query).any()

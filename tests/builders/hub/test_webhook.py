@@ -25,8 +25,8 @@ from gate_client import EVENTS, SECRET, Client
 from git_checkout import Checkout
 from hub_server import Fault
 from huggingface_hub import HfApi, WebhookPayload
+from recorded import recorded
 
-import fslbench_data as fb
 from benchmark_spec.errors import (
     FSLBenchError,
     HubAccessError,
@@ -85,9 +85,7 @@ def results(on_hub):
 
 
 def submission(toy, name="mine", right=3):
-    recorder = fb.Recorder(name)
-    recorder.add_counts(toy.task_set_info("cats", "open-2w1s2q"), [4, right, 2, 4])
-    return recorder.submission()
+    return recorded(toy.task_set_info("cats", "open-2w1s2q"), [4, right, 2, 4], name)
 
 
 @pytest.fixture
@@ -381,12 +379,11 @@ def test_submissions_are_one_data_set(hub, embedded, tmp_path):
     start_results_repository(tmp_path / "new", ["embedded"])
     hub.create_repo("org/results", files=tmp_path / "new")
     info = embedded.task_set_info("digits", "open-5w5s5q")
-    recorder = fb.Recorder("mine")
-    recorder.add_counts(info, [25] * info.n_tasks)
-    propose(prepare(recorder.submission(), "org/results"))
+    mine = recorded(info, [25] * info.n_tasks)
+    propose(prepare(mine, "org/results"))
     hub.merge("org/results", 1)
     columns = ["method", "dataset", "task_set", "task_id", "n_correct", "n_query"]
-    frame = recorder.submission().table.select(columns)
+    frame = mine.table.select(columns)
     theirs = frame.append_column("run", pa.array(["1"] * len(frame)))
     pq.write_table(theirs, tmp_path / "theirs.parquet")
     content = (tmp_path / "theirs.parquet").read_bytes()

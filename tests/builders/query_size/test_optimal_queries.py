@@ -116,31 +116,19 @@ def test_info_says_which_sets_have_it(built, release, tmp_path):
     assert "cannot be read" in told.output
 
 
-def test_evidence_of_before_there_were_rules_still_loads(release):
-    """It is the evidence of one method's rule, and is checked as such."""
-    info = next(info for info in release.task_sets if str(info.name).startswith("open-5w5s"))
-    text = dict(release.provenance(info)[EVIDENCE])
-    del text["rule"], text["pairs"]
-    old = QueryEvidence.parse(text)
-    assert (old.rule, old.pairs) == ("accuracy", ())
-    (problem,) = replace(old, query=100).problems(Draws.of(release, "digits", "open", 5, 5))
-    assert "its evidence gives" in problem
-
-
 @pytest.mark.slow
 def test_from_other_images_it_takes_no_results_of_these(tmp_path, embedded):
     """Classes and counts of the catalogue are enough, with α and w of another data set."""
-    text = HEAD + (
-        'protocols = ["5w5s"]\n[[dataset]]\nname = "cub"\nsource = "catalogue"\nsuites = ["open"]\n'
-        'queries = { release = "embedded", dataset = "digits", features = "pixels", seeds = 2, '
-        'rule = "accuracy" }\n'
+    text = (
+        f'{HEAD}{DIGITS}[[dataset]]\nname = "cub"\nsource = "catalogue"\n'
+        'suites = ["open"]\nprotocols = ["5w5s"]\n'
+        'queries = { dataset = "digits", seeds = 2, rule = "accuracy" }\n'
     )
     build_release(spec_in(tmp_path, text), tmp_path / "release")
     release = load_release(tmp_path / "release")
     (info,) = release.task_sets
     evidence = QueryEvidence.parse(release.provenance(info)[EVIDENCE])
     assert (evidence.images, evidence.dataset) == ("others", "digits")
-    assert evidence.release.startswith("release embedded@")
     sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=5, suite="open")
     assert sweep(sets, range(1, 16), seeds=2).estimate.alpha == evidence.alpha
     assert verify(tmp_path / "release").problems == ()

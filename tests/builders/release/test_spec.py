@@ -304,7 +304,6 @@ CASES = (
     (_first('task_sets = ["closed-5w1s1q"]'), "needs a number of tasks"),
     (_digits('head = "nearest"'), "unknown head"),
     (_digits('suite = "closed"'), "without replacement"),
-    (_digits('release = "embedded", features = "resnet"'), "unknown features"),
     (_first('task_sets = ["open-5w5s"]'), "cub has no features that could say how many queries"),
     (_tiny('test = "class"\n'), "test is of sets with all classes at once"),
     (
@@ -317,7 +316,6 @@ CASES = (
         _tiny(f'{ASKED}queries = {{ features = "timm:test_vit@no.pt", suite = "grouped" }}\n'),
         "no.pt",
     ),
-    (_tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ release = "./none" }}\n'), "none"),
     (
         _tiny(f'{LITE}task_sets = ["open-2w1s"]\nqueries = {{ dataset = "digits" }}\n'),
         "list it before this one",

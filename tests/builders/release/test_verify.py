@@ -18,11 +18,13 @@ from tiny_features import ABOUT, write_pictures
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import CorruptReleaseError, SchemaError, SourceError
 from benchmark_spec.manifest import CARD_FILE
+from benchmark_spec.protocol import FAMILIES, SUITES
 from builders.release.build import build_release
 from builders.release.diff import diff
 from builders.release.spec import DatasetSpec, ReleaseSpec
 from builders.release.verify import verify
 from builders.release.writer import ReleaseWriter
+from builders.sampling import SAMPLERS
 from builders.sources.image_set import About
 from fslbench_data.release.folder import read_manifest
 from fslbench_data.release.release import load_release
@@ -99,6 +101,16 @@ def test_forged_with_their_digests(built, sharded, tmp_path, path, edit, what):
     problems = verify(folder).problems
     where = SHARD.format(3) if "image 98" in what else path
     assert any(p.path == where and what in p.what for p in problems), problems
+
+
+@pytest.mark.parametrize("suite", ["biased_words", "other_style"])
+def test_task_sets_of_every_kind_are_drawn_again(tmp_path, suite):
+    assert {*SUITES, *FAMILIES} == {*SAMPLERS}
+    write_biased(tmp_path / "x", [suite])
+    path = f"tasks/{suite}-3w2s3q/things.parquet"
+    rewrite(tmp_path / "x", path, _set("query", 3, lambda v: v[3, ::-1]))
+    problems = [p.what for p in verify(tmp_path / "x").problems if p.path == path]
+    assert "the tasks drawn again from its provenance are others" in problems
 
 
 def test_files_that_are_not_what_the_manifest_says(folder):

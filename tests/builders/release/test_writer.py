@@ -8,6 +8,7 @@ import yaml
 from full_checks import check_module
 from huggingface_hub import DatasetCard
 from msgspec.structs import replace
+from recorded import recorded
 
 from benchmark_spec.errors import FSLBenchError, SpecError
 from benchmark_spec.manifest import CARD_FILE, Dataset, Manifest, Table
@@ -23,7 +24,6 @@ from fslbench_data.render.export import export
 from fslbench_data.render.templating import markdown, paragraph, yaml_scalar
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.recorder import Recorder
 
 SIZES = [12, 12, 12]
 CONFIGS = (
@@ -107,14 +107,12 @@ def test_a_reference_of_several_runs_bound_by_its_column(tmp_path):
     prints = pa.repeat(pa.scalar(tasks.info.fingerprint), len(tasks))
     runs = []
     for run in ("a", "b"):
-        recorder = Recorder("reference", run=run)
-        recorder.add_counts(tasks, np.zeros(len(tasks), int))
-        runs.append(recorder.submission().table.append_column("fingerprint", prints))
+        found = recorded(tasks, np.zeros(len(tasks), int), "reference", run=run)
+        runs.append(found.table.append_column("fingerprint", prints))
     writer.add_results(Submission(pa.concat_tables(runs)), {})
     writer.finish()
-    mine = Recorder("mine")
-    mine.add_counts(tasks, np.ones(len(tasks), int))
-    report = score(mine.submission(), load_release(tmp_path / "r"))
+    mine = recorded(tasks, np.ones(len(tasks), int))
+    report = score(mine, load_release(tmp_path / "r"))
     assert [c.versus for c in report.comparisons] == ["reference"]
     assert [s.runs for s in report.scores] == [1, 2]
 

@@ -343,19 +343,6 @@ def test_images_that_are_preferred_are_noticed():
         fb.interval(log)
 
 
-def test_images_that_are_dealt_are_told():
-    """Each image once before any comes again: more even than drawing anew."""
-    rng = np.random.default_rng(6)
-    hands = {c: [] for c in range(15)}
-    dealt = []
-    for classes in LOG["class_ids"][:600]:
-        for c in classes:
-            hands[c] = hands[c] or (1000 * c + rng.permutation(60)).tolist()
-        dealt.append([[hands[c].pop() for _ in range(10)] for c in classes])
-    with pytest.warns(FSLBenchWarning, match="more evenly than at random"):
-        fb.interval(LOG | {"image_ids": dealt * 3}, class_sizes=SIZES)
-
-
 def test_the_number_of_images_that_no_task_shows():
     rng = np.random.default_rng(7)
     errors, owner = [], np.repeat(np.arange(12), 50)

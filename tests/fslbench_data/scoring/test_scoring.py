@@ -373,8 +373,7 @@ def emoji(embedded):
 
 def _noisy(release, name, task_sets, **about):
     """The counts of a reference method, moved at random by at most one of each task."""
-    recorder = fb.Recorder(name, **about)
-    rng = np.random.default_rng(len(name))
+    rng, parts = np.random.default_rng(len(name)), []
     reference = dict(zip(release.methods, release.references(), strict=True))[f"{LITE}/NCC"]
     for info in release.task_sets:
         if info.dataset == "emoji" and str(info.name) in task_sets.split():
@@ -382,8 +381,8 @@ def _noisy(release, name, task_sets, **about):
             correct = rows.column("n_correct").to_numpy()
             moved = correct + rng.integers(-1, 2, correct.size)
             moved = np.clip(moved, 0, info.name.protocol.n_query)
-            recorder.add_counts(release.task_set(info.dataset, str(info.name)), moved)
-    return recorder.submission()
+            parts.append(recorded(info, moved, name, **about))
+    return fb.merge(parts)
 
 
 @pytest.mark.parametrize(

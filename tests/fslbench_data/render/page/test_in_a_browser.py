@@ -355,11 +355,9 @@ def board_file(tmp_path_factory, embedded):
     parts = []
     for number in range(METHODS):
         name = HOSTILE if number == 7 else f"a backbone of a very long name/method {number}"
-        recorder = fb.Recorder(name)
         for info in infos:
             right = rng.binomial(info.protocol.n_query, 0.6 + number / 500, info.n_tasks)
-            recorder.add_counts(info, right)
-        parts.append(recorder.submission())
+            parts.append(recorded(info, right, name))
     repository.add(fb.merge(parts))
     path = tmp_path_factory.mktemp("page") / "board.html"
     names = [str(info.name) for info in infos]
