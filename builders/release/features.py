@@ -42,7 +42,7 @@ def extracted(spec: ReleaseSpec) -> list[tuple[str, str]]:
     pairs = [(dataset.name, name) for dataset in spec.datasets for name in dataset.every_backbone]
     for dataset in spec.datasets:
         rule = dataset.queries
-        if rule is not None and rule.features and dataset.left_open and not rule.release:
+        if rule is not None and rule.features and dataset.left_open:
             pairs.append((rule.dataset or dataset.name, rule.features))
     return [(name, base_of(backbone)[0]) for name, backbone in pairs]
 
