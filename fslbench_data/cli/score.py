@@ -195,6 +195,9 @@ def compare(
         each = " (each judged by itself, uncorrected)" if len(leading) > 1 else ""
         options.say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}{each}")
         raise SystemExit(1)
+    unknown = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "?"]
+    if fail_if_worse and unknown:
+        options.say(f"nothing can be said on {listing(unknown, 4)}, so --fail-if-worse did not")
 
 
 @options.command(short_help="Confidence intervals for a log of your own random tasks.")

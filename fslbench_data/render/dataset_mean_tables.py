@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from benchmark_spec.errors import listing
 from fslbench_data.render.interval_text import verdict_column, width_text
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.dataset_means import DatasetMean
@@ -31,7 +32,8 @@ def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False)
     tables = [_table(f"{title}, {level}", singles)]
     if pairs:
         tables.append(_table(f"Differences of {what}, {level}", pairs))
-    return [*tables[:-1], replace(tables[-1], notes=(NOTE,))]
+    over = "; ".join(listing(names, 12) for names in dict.fromkeys(row.datasets for row in means))
+    return [*tables[:-1], replace(tables[-1], notes=(f"Data sets: {over}.", NOTE))]
 
 
 def _table(title: str, rows: Sequence[DatasetMean]) -> Table:

@@ -399,6 +399,8 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
     yield _tasks_text(content)
     yield _strong_text(content, cells)
     yield from (text for mark, text in NOTES.items() if mark in marks)
+    if answered := [cell.interval.tasks for cell in cells if cell.stopped or cell.first_tasks]:
+        yield f"Where not all tasks are answered, T = {span(answered)}."
     if over := [column.over for column in content.columns if column.over]:
         yield f"mean: over {span(over)} data sets, each counting alike; ± for these data sets."
         if not content.rows[0].versus:
@@ -408,7 +410,7 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
     if runs:
         yield f"{new_runs_text(runs, runs_word(score for score, _ in content.scores))}."
     sets = content.sets
-    if grouped := dict.fromkeys(c.dataset for c in sets if c.of.units.groups):
+    if grouped := dict.fromkeys(c.dataset for c in sets if c.of.units.groups and c.kind != "closed"):
         yield f"{listing([*grouped], 4)}: {GROUPED}."
     within = [
         c for c in sets if c.of.units.superclasses and c.kind == c.of.kind_about("new classes")

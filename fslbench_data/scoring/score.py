@@ -308,7 +308,9 @@ def _scores(
                 prefix=prefix,
                 near_perfect=near_perfect(accuracy, n_query),
                 backbone=features_of(group.method, about),
-                by_queries=_by_queries(designs, counts, i),
+                by_queries=None
+                if about is not None and about.inductive is False
+                else _by_queries(designs, counts, i),
                 run_error=None if part.of_one_model(group) else sqrt(counts.run_variance[i]),
             )
         )

@@ -120,7 +120,7 @@ class Score(Struct, frozen=True):
         The mean of each run by its name, percentage points; empty below two runs.
     by_queries
         Whether its interval for new images uses which queries were right, and not tasks as a whole;
-        None where these tasks do not allow it.
+        None where these tasks do not allow it, or the method is known to use queries together.
     run_error
         Standard error that training anew adds to the mean, percentage points: 0 of a method that
         trains nothing, None of one trained model.

@@ -218,6 +218,8 @@ def test_what_is_said_of_methods_in_files(root, tmp_path):
     assert said["comparisons"] == bare["comparisons"]
     known, whole = fb.score(tmp_path / "said.parquet"), fb.score(_submission("mine", trained=False))
     assert (known.scores[0].by_queries, whole.scores[0].by_queries) == (True, False)
+    together = fb.score(_submission("mine", trained=False, inductive=False))
+    assert together.scores[0].by_queries is None  # and --inductive is not proposed
     assert known.scores[0].accuracy == whole.scores[0].accuracy
     assert _width(known) < _width(whole)
     counts = replace(mine, table=mine.table.drop_columns(["predictions"]))
