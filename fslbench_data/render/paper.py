@@ -410,7 +410,8 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
     if runs:
         yield f"{new_runs_text(runs, runs_word(score for score, _ in content.scores))}."
     sets = content.sets
-    if grouped := dict.fromkeys(c.dataset for c in sets if c.of.units.groups and c.kind != "closed"):
+    of_groups = [c for c in sets if c.of.units.groups and c.kind != "closed"]
+    if grouped := dict.fromkeys(column.dataset for column in of_groups):
         yield f"{listing([*grouped], 4)}: {GROUPED}."
     within = [
         c for c in sets if c.of.units.superclasses and c.kind == c.of.kind_about("new classes")
