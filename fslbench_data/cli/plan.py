@@ -19,7 +19,7 @@ from fslbench_data.cli import options
     "--pilot",
     metavar="P",
     help="Results to plan from: FILE, FILE::METHOD, or a reference method of the release; by "
-    "default its first.",
+    "default its first with results there.",
 )
 @click.option(
     "--versus",

@@ -276,12 +276,12 @@ def plan(
         if references := reference_results(release, some):
             parts.append(references)
     own_names = (name for part in parts for name in part.methods)
-    known = tuple(dict.fromkeys((*own_names, *release.methods)))
-    method = whole_name(method, known) if method else _only_method(parts, known, release)
+    known, names = tuple(dict.fromkeys((*own_names, *release.methods))), names_of(datasets)
+    method = whole_name(method, known) if method else _only_method(parts, known, names, release)
     having = [part for part in parts if method in part.methods]
     features = {each for part in having for each in features_in(part.submission, [method])}
     versus = versus and whole_name(versus, known, features)
-    methods, names = [method, *([versus] if versus else [])], names_of(datasets)
+    methods = [method, *([versus] if versus else [])]
     if versus == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
     answered = _answered(parts, release, methods)
@@ -318,8 +318,13 @@ def plan(
     return Plan(signature, suite, way, shot, power, tuple(sets), tuple(left_out))
 
 
-def _only_method(parts: Sequence[Validated], known: Sequence[str], release: Release) -> str:
-    """Return the method to plan with if none is named: the file's, or the first reference."""
+def _only_method(
+    parts: Sequence[Validated], known: Sequence[str], datasets: Sequence[str], release: Release
+) -> str:
+    """Return the method to plan with if none is named: the file's, or the first reference.
+
+    That is the first with results on the data sets, if there is one.
+    """
     if not parts:
         raise SubmissionError(
             f"release {release} has no reference results to plan with",
@@ -333,7 +338,9 @@ def _only_method(parts: Sequence[Validated], known: Sequence[str], release: Rele
             expected=f"one of {listing(methods)}",
             fix="name the one to plan with: --pilot FILE::METHOD",
         )
-    return known[0]
+    groups = parts[0].groups
+    wanted = [group.method for group in groups if group.info.dataset in datasets]
+    return next((name for name in methods if name in wanted), known[0])
 
 
 def _answered(parts: Sequence[Validated], release: Release, methods: Sequence[str]) -> Answered:

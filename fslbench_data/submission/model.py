@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
-from benchmark_spec.errors import AccuracyError, OutputError
+from benchmark_spec.errors import AccuracyError, OutputError, SpecError
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.files import whole_file
@@ -185,12 +185,20 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
     def declare(self, *, trained: bool | None = None, inductive: bool | None = None) -> Submission:
         """Return the submission with these set for the methods that do not declare them.
 
-        Raises a SpecError if a transductive method is set inductive.
+        Raises a SpecError if a method is set inductive that is transductive, or known not to be.
         """
         together = {name for name, mark in marks(self.table, "transductive") if mark}
         methods = {}
         for name in self.table.column("method").unique().to_pylist():
             about = self.methods.get(name, Method(name, transductive=name in together))
+            if inductive and about.inductive is False:
+                raise SpecError(
+                    f"{name} is set inductive, and its answers to some queries changed when "
+                    "`evaluate` gave it each alone",
+                    where=self.source,
+                    expected="a method whose answer never depends on the task's other queries",
+                    fix="leave --inductive (inductive=True) out",
+                )
             methods[name] = replace(
                 about,
                 trained=trained if about.trained is None else about.trained,

@@ -21,7 +21,7 @@ Chart = Any
 VERDICT_NAMES = {verdict.value: word for verdict, word in VERDICT_WORDS.items()}
 """Verdicts in words, by their sign."""
 
-TIES = ("highest, or ns from it", "significantly lower", "accuracy")
+TIES = ("highest, or ns from it", "significantly lower", "not judged")
 """How the row of a method compares to the highest mean."""
 
 COLUMN_WIDTHS = {1: 234, 2: 486}
@@ -231,7 +231,8 @@ def _only(rows: Rows, field: str, several: str) -> str:
 def _accuracies(alt: Any, _width: float, rows: Rows) -> Chart:
     """Draw mean accuracies with both intervals; diamonds do not differ from the highest."""
     x = alt.X("low:Q", title="accuracy, %", scale=alt.Scale(zero=False))
-    shapes = dict(zip(TIES, ("diamond", "circle", "circle"), strict=True))
+    judged = {row["standing"] for row in rows} != {TIES[2]}
+    shapes = dict(zip(TIES, ("diamond", "circle", "square" if judged else "circle"), strict=True))
     colours: Looks = ("standing", dict.fromkeys(TIES, COLOURS[0]))
     if len({row["whose"] for row in rows}) > 1:
         colours = ("whose", {OWN: COLOURS[0], REFERENCE: MUTED})

@@ -175,6 +175,8 @@ def accuracies(each: TaskSetReport) -> Figure:
         caption += f" Lower, and ns (no significant difference): for {ABOUT[first]}{many}."
     caption += _of_one_model(score.method for score in each.scores if score.of_one_model)
     caption += _without_verdict([score.method for score in each.scores if score.prefix], PREFIX)
+    stopped = [score.method for score in each.scores if score.stopped is not None]
+    caption += _without_verdict(stopped, "a rule to stop chose the number of tasks")
     return Figure("accuracies", on_sets("Accuracies", [each]), caption, placed(rows))
 
 

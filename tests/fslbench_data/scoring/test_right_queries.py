@@ -220,6 +220,8 @@ def test_what_is_said_of_methods_in_files(root, tmp_path):
     assert (known.scores[0].by_queries, whole.scores[0].by_queries) == (True, False)
     together = fb.score(_submission("mine", trained=False, inductive=False))
     assert together.scores[0].by_queries is None  # and --inductive is not proposed
+    with pytest.raises(SpecError, match="some queries changed"):
+        _submission("mine", trained=False, inductive=False).declare(inductive=True)
     assert known.scores[0].accuracy == whole.scores[0].accuracy
     assert _width(known) < _width(whole)
     counts = replace(mine, table=mine.table.drop_columns(["predictions"]))
