@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmark_spec.errors import SourceError
+from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.sources import SOURCES
 from builders.sources.image_set import ImageSet
 from builders.sources.source import source_of
@@ -37,11 +37,14 @@ def given_values(
 
     Gives ``[word]`` or ``["not word"]`` of each, and as text the object in it: its given text and
     its other attributes.  The object is None for an image without a text, and for a second image of
-    an object with the same value.
+    an object with the same value.  Raises an UnknownNameError if no image has the attribute.
     """
     values, objects, seen = [], [], set()
     classes = images.images.column("class_id").to_pylist()
     attributes = given_attributes(images, source)
+    if not any(word in of_image for of_image in attributes):
+        known = sorted({other for of_image in attributes for other in of_image})
+        raise UnknownNameError(f"attribute of {images.name}", word, known)
     for label, text, of_image in zip(classes, texts, attributes, strict=True):
         value = word if word in of_image else f"not {word}"
         depicted = "; ".join([text or "", *(other for other in of_image if other != word)])

@@ -134,6 +134,8 @@ def test_attributes_and_one_as_a_value(tiny):
     assert values == [["bold"], ["not bold"], ["bold"], *[["not bold"]] * 21]
     # the fourth is a second one without the attribute
     assert objects == ["One; italic", "One; italic", "One", *[None] * 21]
+    with pytest.raises(errors.UnknownNameError, match="'bolt'; did you mean 'bold'"):
+        given_values(images, "image_folder", "bolt", [None] * 24)
 
 
 @pytest.mark.parametrize(("words", "sizes"), [([["a"]] * 5, [3]), ([["a"]] * 5, [3, 3]), ([], [])])
