@@ -31,11 +31,12 @@ class AdditionalKind(Struct, frozen=True):
     """An additional kind of interval: its texts, and how it is computed."""
 
     about: str
-    """What a verdict is about, in a few words: the heading of its column in a task set's table."""
+    """What a verdict is about, in a few words: the heading of its column in a task set's table,
+    where no other kind has the same."""
     heading: str
     """The same in tables of several task sets: neither `about` nor what another kind has."""
     estimand: str
-    """What it is about, in full."""
+    """What it is about, in full: the words of `about` are in it."""
     family: str
     """What it is one of, in the words of titles."""
     key: str

@@ -231,7 +231,7 @@ class Pairs:
         if np.any(difference.constant):  # it takes long to find, and matters rarely
             independent = self._how.independent(self._design, tasks)
         verdict = paired_verdicts(difference, paired, self.kind, self.level, independent)
-        if self.kind in ("closed", "open"):
+        if isinstance(self._how, PrimaryKind):
             paired = _reported_widths(paired, verdict)
         if self.kind in ("images", "classes", "superclasses"):  # as many right, but others
             verdict = np.where((verdict == IDENTICAL) & np.isnan(paired), NOT_ESTIMABLE, verdict)
