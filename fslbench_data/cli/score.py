@@ -189,14 +189,17 @@ def compare(
     report_output.write_report(report, to, details=details, whole_signature=whole_signature)
     if not isinstance(both, OwnLog) and (left_out := answered_by_one(both, selection, opened)):
         options.say(f"left out, answered by one of the two only: {listing(left_out)}")
+    if not fail_if_worse:
+        return
     leading = primary_comparisons(report.comparisons)
-    worse = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "-"]
-    if fail_if_worse and worse:
+    worse, unknown = (
+        [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == verdict] for verdict in "-?"
+    )
+    if worse:
         each = " (each judged by itself, uncorrected)" if len(leading) > 1 else ""
         options.say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}{each}")
         raise SystemExit(1)
-    unknown = [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == "?"]
-    if fail_if_worse and unknown:
+    if unknown:
         options.say(f"nothing can be said on {listing(unknown, 4)}, so --fail-if-worse did not")
 
 

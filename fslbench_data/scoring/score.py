@@ -45,6 +45,7 @@ from fslbench_data.scoring.selection import (
 )
 from fslbench_data.scoring.task_log import as_texts, log_table
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets
+from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.submission.reading import is_all_ways, is_log
@@ -308,17 +309,20 @@ def _scores(
                 prefix=prefix,
                 near_perfect=near_perfect(accuracy, n_query),
                 backbone=features_of(group.method, about),
-                by_queries=None
-                if about is not None and about.inductive is False
-                else _by_queries(designs, counts, i),
+                by_queries=_by_queries(designs, counts, i, about),
                 run_error=None if part.of_one_model(group) else sqrt(counts.run_variance[i]),
             )
         )
     return counts, tuple(scores)
 
 
-def _by_queries(designs: Designs, counts: Counts, row: int) -> bool | None:
-    """Return whether a method's interval for new images uses which queries were right."""
+def _by_queries(designs: Designs, counts: Counts, row: int, about: Method | None) -> bool | None:
+    """Return whether a method's interval for new images uses which queries were right.
+
+    None where it cannot: these tasks do not allow it, or the method uses queries together.
+    """
+    if about is not None and about.inductive is False:
+        return None
     tasks = designs.get("images")
     design = tasks and tasks.at(int(counts.tasks[row]), "images")
     if not design or not design.takes_queries or counts.own_tasks:
