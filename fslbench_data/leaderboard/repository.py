@@ -151,16 +151,24 @@ class FolderFiles:
 class LooseFiles:
     """Files from anywhere, under the names that they have or would have in a repository.
 
-    A file below a folder `submissions` is called as it is there; any other one as a submission of
-    its content.  Symbolic links are not followed.
+    A file below a folder `submissions` has its path from there as its name, from the first such
+    folder: whoever proposes files chooses what is below it.  Any other file is called as a
+    submission of its content.  Symbolic links are not followed.  Raises a ResultsError if two files
+    below such folders have one name.
     """
 
     where = "the files"
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths: dict[str, Path] = {}
-        for path in paths:
-            self.paths.setdefault(_name_of(path), path)
+        for path in dict.fromkeys(paths):
+            name = _name_of(path)
+            if name in self.paths and SUBMISSIONS in path.parts[:-1]:
+                both = f"{one_line(str(self.paths[name]))} and {one_line(str(path))}"
+                raise ResultsError(
+                    f"two files are {one_line(name)}", where=both, fix="review one at a time"
+                )
+            self.paths.setdefault(name, path)
 
     def path(self, name: str) -> Path:
         """Return a file's path; raise a ResultsError unless it is a regular file."""
@@ -395,8 +403,7 @@ def _check_regular(path: Path, name: str, where: str = "") -> None:
 
 def _name_of(path: Path) -> str:
     if SUBMISSIONS in path.parts[:-1]:
-        start = len(path.parts) - 1 - path.parts[::-1].index(SUBMISSIONS)
-        return "/".join(path.parts[start:])
+        return "/".join(path.parts[path.parts.index(SUBMISSIONS) :])
     if path.suffix != ENDING:  # of no submission, whatever its bytes
         return path.as_posix()
     try:

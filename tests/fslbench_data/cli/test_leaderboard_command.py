@@ -191,6 +191,27 @@ def test_a_review_of_what_is_there_already(repository, root):
     assert printed("review", file, "--results", str(repository.folder)) == text
 
 
+def test_a_nested_folder_does_not_stand_for_the_file_that_a_proposal_changes(
+    repository, example, tmp_path
+):
+    """It holds the old bytes, below a folder `submissions` of its own."""
+    example.write(tmp_path / "theirs.parquet")
+    name = repository.add_bytes((tmp_path / "theirs.parquet").read_bytes())
+    changed = tmp_path / "proposed" / name
+    nested = changed.parent / "0" / name
+    for path, more in ((changed, b"!"), (nested, b"")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((repository.folder / name).read_bytes() + more)
+    where = ("--results", str(repository.folder))
+    result = invoke("review", str(nested), str(changed), *where)
+    assert result.exit_code == 1
+    assert "**2 files: 2 refused.**" in result.stdout
+    assert invoke("review", str(nested), *where).exit_code == 1
+    refused = invoke("review", str(changed), str(repository.folder / name), *where)
+    assert refused.exit_code == 2
+    assert f"two files are {name}" in refused.stderr
+
+
 def test_a_review_is_never_too_long(tmp_path, results):
     paths = [tmp_path / f"{number}.parquet" for number in range(120)]
     for path in paths:
