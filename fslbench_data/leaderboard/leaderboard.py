@@ -460,20 +460,24 @@ def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[E
 
 _DIGITS = 8
 _ALL_DIGITS = 64
+_LABEL = re.compile(rf"\([0-9a-f]{{{_DIGITS},{_ALL_DIGITS}}}\)$")
 
 
 def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> list[str]:
     """Return different labels of methods, each given by its name and its file's digest.
 
     Names that are another's but for case, accents, blanks and punctuation, and names with other
-    letters than Latin ones, get the first eight digits of the file's digest behind them, or as many
-    as distinguish them: ``ProtoNet (1a2b3c4d)``.  Labels that are `taken`, the names of reference
-    methods, stay as they are.
+    letters than Latin ones or such digits at their end, get the first eight digits of the file's
+    digest behind them, or as many as distinguish them: ``ProtoNet (1a2b3c4d)``.  Labels that are
+    `taken`, the names of reference methods, stay as they are.
     """
     fixed = set(taken)
     plain = [_plain(name) for name, _ in methods]
     seen = Counter([*plain, *map(_plain, fixed)])
-    digits = [0 if name.isascii() and seen[name] == 1 else _DIGITS for name in plain]
+    digits = [
+        0 if simple.isascii() and seen[simple] == 1 and not _LABEL.search(name) else _DIGITS
+        for simple, (name, _) in zip(plain, methods, strict=True)
+    ]
     while True:
         labels = [
             f"{name} ({digest[:some]})" if some else name
@@ -488,8 +492,9 @@ def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> l
 
 
 def _plain(name: str) -> str:
-    """Return a name without case, accents and punctuation, but for that between digits."""
+    """Return a name without case, accents and punctuation; between digits it is one point."""
     text = unicodedata.normalize("NFKD", name).casefold()
     text = "".join(c for c in text if unicodedata.category(c) != "Mn")
-    kept = r"[^\w*+#&%@]+"  # ProtoNet* is not ProtoNet
-    return re.sub(rf"(?<!\d){kept}|{kept}(?!\d)|_", "", text) or text
+    punctuation = r"[^\w*+#&%@]+"  # ProtoNet* is not ProtoNet
+    text = re.sub(rf"(?<=\d){punctuation}(?=\d)", ".", text)
+    return re.sub(rf"(?<!\d){punctuation}|{punctuation}(?!\d)|_", "", text) or text

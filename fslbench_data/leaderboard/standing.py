@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -184,7 +185,7 @@ LEAST = 5
 
 
 def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
-    """Group the methods of a task set whose counts are the same on every task.
+    """Group the methods of a task set whose accuracies are the same on every task.
 
     Only results in which at least :data:`LEAST` tasks are neither without an error nor all wrong
     count, since others can be the same by chance.  A release's own methods are compared
@@ -194,8 +195,13 @@ def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
     for entry in entries:
         between = (entry.counts > 0) & (entry.counts < entry.queries_per_task)
         if np.count_nonzero(between) >= LEAST:
-            key = hashlib.sha256(f"{entry.queries_per_task} ".encode() + entry.content)
-            groups[key.digest()].append(entry)
+            if entry.counts.dtype.kind == "f":
+                content = entry.content
+            else:  # several runs that are all the same have the accuracies of one
+                divisor = math.gcd(int(np.gcd.reduce(entry.counts)), entry.queries_per_task)
+                reduced = np.append(entry.counts, entry.queries_per_task) // divisor
+                content = reduced.astype(np.int64).tobytes()
+            groups[hashlib.sha256(content).digest()].append(entry)
     return tuple(
         tuple(group)
         for group in groups.values()

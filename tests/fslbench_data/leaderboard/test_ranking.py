@@ -251,8 +251,10 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(counts, monkeypatch):
         (
             [("P", A), ("P", B), ("P (1a2b3c4d)", C)],
             [],
-            [f"P ({A[:16]})", "P (99887766)", "P (1a2b3c4d) (1a2b3c4d)"],
+            ["P (1a2b3c4d)", "P (99887766)", "P (1a2b3c4d) (1a2b3c4d)"],
         ),
+        ([("P (99887766)", A)], [], ["P (99887766) (1a2b3c4d)"]),
+        ([("R 1.2", A), ("R 1,2", B)], [], ["R 1.2 (1a2b3c4d)", "R 1,2 (99887766)"]),
     ],
 )
 def test_names_that_are_shared_get_digits(methods, taken, labels):
@@ -322,6 +324,7 @@ def test_what_is_the_same_by_itself_is_not_told():
     assert (one.method, other.method) == ("a", "b")
     half = [12] * T
     assert duplicates([sent(counts, "x") for counts in (half, [*half[1:], 13], half[1:])]) == ()
+    assert len(duplicates([sent(half, "a"), sent([24] * T, "b", runs=2)])) == 1
     references = [sent(half, label, REFERENCE) for label in ("NCC", "MatchingNet")]
     assert duplicates(references) == ()
     ((*group,),) = duplicates([*references, sent(half, "mine", "f" * 64)])
