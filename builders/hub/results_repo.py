@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmark_spec.errors import OutputError, ResultsError
 from benchmark_spec.extras import own_requirement
+from benchmark_spec.naming import check_text
 from builders.execution.steps import make_folder
 from fslbench_data.files import write_whole
 from fslbench_data.hub import HubAddress
@@ -46,7 +47,8 @@ def start_results_repository(
     `releases` are ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub, newest first; each is opened
     first.
     """
-    requirement, title = _requirement_of(requirement), title or DEFAULT_TITLE
+    requirement = _requirement_of(requirement)
+    title = check_text(title or DEFAULT_TITLE, "the title")
     words = {
         "TITLE": title,
         "QUOTED": _quoted(title),
@@ -62,18 +64,17 @@ def start_results_repository(
     parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), "")
     for name in releases:
         load_release(name)
-    made = _write_new(folder, texts)
-    make_folder(folder / SUBMISSIONS)
-    return made
+    return _write_new(folder, texts, SUBMISSIONS)
 
 
 def start_space(
     folder: Path, results: str, title: str | None = None, requirement: str | None = None
 ) -> tuple[Path, ...]:
     """Write the files of a Space that runs the app of a results repository ``ORG/RESULTS``."""
+    title = check_text(title or DEFAULT_TITLE, "the title")
     required = re.sub(r"^fslbench(\[[a-z,]+\])?", "fslbench[app]", _requirement_of(requirement))
     words = {
-        "QUOTED": _quoted(title or DEFAULT_TITLE),
+        "QUOTED": _quoted(title),
         "RESULTS": HubAddress.parse(results).repo_id,
         "REQUIREMENT": required,
     }
@@ -95,13 +96,14 @@ def _filled(names: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str
     }
 
 
-def _write_new(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write files by path below a folder; raises an OutputError if one is there already."""
+def _write_new(folder: Path, texts: Mapping[str, str], *folders: str) -> tuple[Path, ...]:
+    """Write files by path below a folder, and `folders`; OutputError if a file is there already."""
     targets = {folder / name: text for name, text in texts.items()}
     for target in targets:
         if target.exists() or target.is_symlink():
             raise OutputError(f"{target} is there already", fix="name another folder, or remove it")
+    for needed in (*(folder / name for name in folders), *(target.parent for target in targets)):
+        make_folder(needed)
     for target, text in targets.items():
-        make_folder(target.parent)
         write_whole(target, text)
     return tuple(targets)

@@ -65,7 +65,8 @@ def comment_on(repo_id: str, number: int) -> bool:
         own_name = client.whoami()["name"]
         details = client.get_discussion_details(repo_id, number, repo_type="dataset")
         for event in details.events:
-            if event.author == own_name and checked in str(getattr(event, "content", "")):
+            last = str(getattr(event, "content", "")).strip().splitlines()[-1:]
+            if event.author == own_name and last == [f"{checked}."]:  # above it stand their names
                 return False
         of_main = {*main.commits()}
         start = next((commit for commit in proposed.commits() if commit in of_main), None)

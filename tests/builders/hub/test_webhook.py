@@ -174,10 +174,11 @@ def test_what_is_wrong_is_said(results, toy):
 
 
 def test_what_stops_no_comment(results, toy, quick_retries):
-    """One that others have forged, and a Hub that fails, which is an error and no half comment."""
+    """One forged by others, or by a name in it, and a Hub that fails: an error, no half comment."""
     propose(prepare(submission(toy), REPO))
     forged = f"Checked commit {results.sha(REPO, 'refs/pr/1')[:12]}."
     HfApi(token=results.token("eve")).comment_discussion(REPO, 1, forged, repo_type="dataset")
+    HfApi().comment_discussion(REPO, 1, f"{forged}\nChecked commit 0.", repo_type="dataset")
     results.faults.add(Fault("discussions/1/comment", "status", status=500, times=None))
     with pytest.raises(HubError):
         comment_on(REPO, 1)
@@ -462,6 +463,12 @@ def test_nothing_of_others_is_written_over(tmp_path):
         with pytest.raises(OutputError, match=said):
             start_results_repository(tmp_path / folder, ["embedded"])
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    for name in ("submissions", ".github"):
+        (tmp_path / f"with_{name}").mkdir()
+        (tmp_path / f"with_{name}" / name).write_text("mine")
+        with pytest.raises(OutputError, match="cannot make the folder"):
+            start_results_repository(tmp_path / f"with_{name}", ["embedded"])
+    assert not [*tmp_path.glob("with_*/*.toml")]
 
 
 def test_the_space_runs_the_app(tmp_path, monkeypatch):
@@ -571,9 +578,11 @@ def test_the_workflow_has_no_more_rights_than_it_needs(tmp_path):
 
 def test_none_is_added_and_one_is_taken_away(clone):
     (clone.folder / "README.md").write_text("better")
-    for path in clone.submissions.iterdir():
+    there = [*clone.submissions.iterdir()]
+    for path in there:
         path.unlink()
-    assert clone.check() == (0, "No submission is added.\n")
+    said = f"No submission is added.\nSubmissions that it removes: {len(there)}.\n"
+    assert clone.check() == (0, said)
 
 
 @pytest.mark.slow
