@@ -1,26 +1,26 @@
 """What methods lose on attribute-biased tasks: accuracy, wAcc and its excess (docs/bias.md).
 
-**wAcc** is the accuracy of a task's worst class (Zheng et al., ECCV 2024). It is compared to
-what equally hard classes would give, whatever the task's difficulty, in whole numbers::
+**wAcc** is the accuracy of a task's worst class (Zheng et al., ECCV 2024). It is compared with
+what equally hard classes would give, in whole numbers::
 
     independent   E[min/Q] = (1/Q) Σ_{m=1..Q} P(X >= m)^K,   X ~ Bin(Q, p), p of all tasks
     conditional   P(min >= m | n) = [z^n] (Σ_{j>=m} C(Q,j) z^j)^K / C(KQ, n)
 
-The **excess** is the mean of the second, given that n of a task's KQ queries are right, minus wAcc.
+The **excess** is the mean of the second minus wAcc, where n of a task's KQ queries are right.
 
-**Beyond the level** lies what the level of accuracy alone would not give, were classes as different
-as on the ladder's first step::
+The part of the excess **beyond the level** is what the level of accuracy does not explain if
+classes differ as much as on the ladder's first step::
 
     logit p_tc = μ + σ z_tc,   z_tc ~ N(0, 1),   X_tc ~ Bin(Q, p_tc)
     π_j(σ, m) = ∫ C(Q,j) p^j (1-p)^(Q-j) φ(z) dz,   p = expit(μ + σz),   μ such that ∫ p φ(z) dz = m
     h(n)      = (1/Q) Σ_{l=1..Q} [z^n] (Σ_{j>=l} π_j z^j)^K / [z^n] (Σ_j π_j z^j)^K
 
-σ is such that on the first step the mean of h is wAcc; elsewhere the mean of ``equal - h`` is the
-excess of the level, and that of ``h - wAcc`` lies beyond it.
+σ is such that on the first step the mean of h is wAcc; on other steps the mean of ``equal - h`` is
+the excess of the level, and the mean of ``h - wAcc`` the excess beyond it.
 
-Of several runs each measure is a mean over runs. Open intervals count what another training would
-change: runs are the same trained models on all steps, so of a gap s² is the variance of the runs'
-own gaps; two methods have a term each. **Rank correlations** are Spearman's, with a percentile
+With several runs each measure is a mean over runs. Open intervals count the variance of training
+runs: run r is the same trained model on all steps, so for a gap s² is the variance of the runs'
+gaps; each of two methods adds a term. **Rank correlations** are Spearman's, with a percentile
 interval over resampled tasks.
 """
 
@@ -31,7 +31,7 @@ from functools import lru_cache
 from math import comb, lcm
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 from scipy.special import bdtrc, expit, gammaln, log_expit, logit
 
@@ -52,7 +52,7 @@ MAX_QUERIES = 512
 
 
 def worst_class(class_correct: AnyInts, queries: int) -> Floats:
-    """Return the lowest class accuracy of each task, float64 (T,), of runs their mean."""
+    """Return the lowest class accuracy of each task, mean over runs, float64 (T,)."""
     counts = _checked(class_correct, queries)
     return np.asarray(counts.min(axis=1).mean(axis=1) / queries)
 
@@ -65,11 +65,11 @@ def expected_if_independent(accuracy: float, way: int, queries: int) -> float:
 
 def expected_if_equal(class_correct: AnyInts, queries: int) -> Floats:
     """Compute the expected wAcc of each task given how many of its queries are right."""
-    return np.asarray(_of_runs_if_equal(_checked(class_correct, queries), queries).mean(axis=1))
+    return np.asarray(_expected_by_run(_checked(class_correct, queries), queries).mean(axis=1))
 
 
-def _of_runs_if_equal(counts: AnyInts, queries: int) -> Floats:
-    """Compute the same of each task and run (T, R)."""
+def _expected_by_run(counts: AnyInts, queries: int) -> Floats:
+    """Compute :func:`expected_if_equal` of each task and run (T, R)."""
     way = counts.shape[1]
     if queries == 1:
         raise SpecError(
@@ -85,7 +85,7 @@ def _of_runs_if_equal(counts: AnyInts, queries: int) -> Floats:
 
 
 def excess(class_correct: AnyInts, queries: int) -> Floats:
-    """Compute how far wAcc lies below :func:`expected_if_equal`, of each task: float64 (T,)."""
+    """Compute :func:`expected_if_equal` minus wAcc for each task, float64 (T,)."""
     return expected_if_equal(class_correct, queries) - worst_class(class_correct, queries)
 
 
@@ -93,15 +93,15 @@ def excess(class_correct: AnyInts, queries: int) -> Floats:
 def expectations(way: int, queries: int) -> Floats:
     """Compute E[min/Q | n] for n = 0..K·Q correct queries, float64 (K·Q + 1,); read-only.
 
-    A polynomial with whole coefficients is one whole number, its coefficients the digits to a base
-    that none of them reaches; so its power is a power of numbers.
+    The coefficients of a polynomial are the digits of one integer, to a base above all of them
+    (Kronecker substitution), so a power of the polynomial is a power of that integer.
     """
     total = way * queries
     size = total // 8 + 1  # bytes of a digit: no coefficient exceeds C(KQ, n) < 2^KQ
     expected = [0] * (total + 1)
     for least in range(1, queries + 1):
-        one = sum(comb(queries, j) << (8 * size * j) for j in range(least, queries + 1))
-        digits = (one**way).to_bytes(size * (total + 1), "little")
+        polynomial = sum(comb(queries, j) << (8 * size * j) for j in range(least, queries + 1))
+        digits = (polynomial**way).to_bytes(size * (total + 1), "little")
         for n in range(least * way, total + 1):
             expected[n] += int.from_bytes(digits[size * n : size * (n + 1)], "little")
     means: Floats = np.array([e / (queries * comb(total, n)) for n, e in enumerate(expected)])
@@ -110,16 +110,13 @@ def expectations(way: int, queries: int) -> Floats:
 
 
 def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
-    """Return the counts as (T, K, R)."""
+    """Return the counts as (T, K, R); SpecError if they are not counts of correct queries."""
     counts = np.asarray(class_correct)
     if counts.ndim == 2:
         counts = counts[:, :, None]
-    fits = counts.ndim == 3 and counts.dtype.kind in "iu" and counts.shape[1] >= 2
-    if (
-        not fits
-        or queries < 1
-        or (counts.size and not 0 <= counts.min() <= counts.max() <= queries)
-    ):
+    are_counts = counts.ndim == 3 and counts.dtype.kind in "iu" and counts.shape[1] >= 2
+    in_range = counts.size == 0 or 0 <= counts.min() <= counts.max() <= queries
+    if not are_counts or queries < 1 or not in_range:
         raise SpecError(
             "these are not the correct queries of each class of each task",
             expected=f"whole numbers (T, K[, R]) from 0 to {queries}, of two classes or more",
@@ -127,50 +124,52 @@ def _checked(class_correct: AnyInts, queries: int) -> AnyInts:
     return counts
 
 
-MOST = 6.0
-"""The largest σ, on the logit scale: a class three in a thousand of which are right, one standard
-deviation above a class of one half.  Larger values are indistinguishable from it."""
-NODES = np.linspace(-8, 8, 129)
-WEIGHTS = np.exp(-(NODES**2) / 2) / np.exp(-(NODES**2) / 2).sum()
+_MAX_SPREAD = 6.0
+"""The largest σ, on the logit scale: one standard deviation from an accuracy of 1/2 lies one of
+0.2 %.  Larger values are indistinguishable from it."""
+_NODES = np.linspace(-8, 8, 129)
+_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 """The trapezoid rule for a normal variable: exact to rounding for integrands as smooth as these."""
-RAREST = 1e-280
-"""How often a number of right queries must come up for what is divided by it to have its digits."""
-EDGE = 1e-9
-"""How near to 0 or 1 a mean accuracy is taken to be where all queries are wrong, or right."""
+_RAREST = 1e-280
+"""The smallest probability of n correct queries by which a quotient has all its digits."""
+_EDGE = 1e-9
+"""The distance from 0 or 1 that a mean accuracy has at least."""
 
 
 def expectations_if_unequal(way: int, queries: int, spread: float, accuracy: float) -> Floats:
-    """Compute h(n) of n = 0..K·Q correct queries; too rare an n has equally hard classes' value."""
+    """Compute h(n) of n = 0..K·Q correct queries; for an n that is too rare E[min/Q | n]."""
     from scipy.optimize import brentq  # takes long to import
 
-    share = float(np.clip(accuracy, EDGE, 1 - EDGE))
-    reach = 1 + abs(float(logit(share))) * (1 + spread) + 8 * spread
-    centre = brentq(lambda mu: expit(mu + spread * NODES) @ WEIGHTS - share, -reach, reach)
-    at, right = centre + spread * NODES[:, None], np.arange(queries + 1)
-    ways = gammaln(queries + 1) - gammaln(right + 1) - gammaln(queries - right + 1)
-    classes = WEIGHTS @ np.exp(ways + right * log_expit(at) + (queries - right) * log_expit(-at))
+    mean = float(np.clip(accuracy, _EDGE, 1 - _EDGE))
+    bound = 1 + abs(float(logit(mean))) * (1 + spread) + 8 * spread
+    mu = brentq(lambda mu: expit(mu + spread * _NODES) @ _WEIGHTS - mean, -bound, bound)
+    logits, correct = mu + spread * _NODES[:, None], np.arange(queries + 1)
+    log_comb = gammaln(queries + 1) - gammaln(correct + 1) - gammaln(queries - correct + 1)
+    log_p = log_comb + correct * log_expit(logits) + (queries - correct) * log_expit(-logits)
+    class_p = _WEIGHTS @ np.exp(log_p)  # π_j
 
-    def tasks(least: int) -> Floats:
-        """Return how often n queries are right, and at least so many of each class."""
-        one, power = np.where(right >= least, classes, 0.0), np.ones(1)
+    def task_p(least: int) -> Floats:
+        """Return P(n correct, at least `least` of each class) for each n."""
+        p, truncated = np.ones(1), np.where(correct >= least, class_p, 0.0)
         for _ in range(way):
-            power = np.convolve(power, one)
-        return power
+            p = np.convolve(p, truncated)
+        return p
 
-    above = sum((tasks(least) for least in range(1, queries + 1)), np.zeros(way * queries + 1))
-    often = queries * tasks(0)
-    return np.divide(above, often, out=expectations(way, queries).copy(), where=often > RAREST)
+    numerator = sum((task_p(least) for least in range(1, queries + 1)), np.zeros(way * queries + 1))
+    denominator = queries * task_p(0)
+    expected = expectations(way, queries).copy()
+    return np.divide(numerator, denominator, out=expected, where=denominator > _RAREST)
 
 
 class AtLevel(Struct, frozen=True, eq=False):
-    """What the level of accuracy alone would give on a step, over the tasks of the first step."""
+    """The parts of a step's excess: of the level of accuracy, and beyond it."""
 
     excess: float
-    """That of the level alone, mean over tasks, as a share."""
+    """The excess of the level, mean over tasks, as a share."""
     beyond: Floats
-    """Values of tasks (T,), of mean ``h - wAcc``.  To each is added what the same task on the first
-    step moves σ² by, times what σ² moves the mean of h by: so an interval of these values counts
-    the error of σ², too (to first order)."""
+    """Values of tasks (T,) with the mean of ``h - wAcc``, each plus the task's influence on σ² on
+    the first step times the slope of h in σ²: an interval of these values also counts the error
+    of σ² (to first order)."""
     of_runs: Floats
     """The mean of ``h - wAcc`` of each run (R,), at the run's own level."""
 
@@ -183,73 +182,77 @@ class ClassSpread(Struct, frozen=True, eq=False):
     variance: float
     """σ²."""
     influence: Floats
-    """What each task of the first step moves σ² by, times the number of tasks: float64 (T,)."""
+    """The influence of each task of the first step on σ², times the number of tasks (T,)."""
     of_runs: Floats
-    """By how much the σ² of each run differs from that of all (R,)."""
+    """The σ² of each run minus that of all (R,)."""
 
     @classmethod
     def of(cls, class_correct: AnyInts, queries: int) -> ClassSpread | None:
-        """Measure it on the first step's counts; None if they leave it open."""
+        """Estimate σ² from the first step's counts; None if they do not determine it."""
         from scipy.optimize import brentq
 
         if queries == 1:
             return None
         lowest = worst_class(class_correct, queries)
 
-        def above(variance: float) -> float:
+        def mean_beyond(variance: float) -> float:
             return float((_expected(class_correct, queries, variance) - lowest).mean())
 
-        if above(MOST**2) > 0:
+        largest = _MAX_SPREAD**2
+        if mean_beyond(largest) > 0:
             return None
-        variance = 0.0 if above(0.0) <= 0 else float(brentq(above, 0.0, MOST**2, xtol=1e-10))
+        variance = 0.0
+        if mean_beyond(0.0) > 0:
+            variance = float(brentq(mean_beyond, 0.0, largest, xtol=1e-10))
         slope = _slope(class_correct, queries, variance)
         if slope > -1e-6:
             return None
-        own = _expected(class_correct, queries, variance) - lowest
-        of_runs = _of_runs(class_correct, queries, variance)
-        moved = ((each - each.mean()) / -slope for each in (own, of_runs))
-        return cls(queries, variance, *moved)
+        of_tasks = _expected(class_correct, queries, variance) - lowest
+        of_runs = _beyond_by_run(class_correct, queries, variance)
+        influence, run_deviations = ((x - x.mean()) / -slope for x in (of_tasks, of_runs))
+        return cls(queries, variance, influence, run_deviations)
 
     def at(self, class_correct: AnyInts) -> AtLevel:
-        """Apply it to another step of the ladder, of the same tasks; arguments as :meth:`of`."""
+        """Split the excess of another step of the ladder, on the same tasks (T, K[, R])."""
         counts = class_correct[: len(self.influence)]
         expected = _expected(counts, self.queries, self.variance)
-        moved = self.influence[: len(counts)]
+        influence = self.influence[: len(counts)]
         slope = _slope(counts, self.queries, self.variance)
-        of_runs = _of_runs(counts, self.queries, self.variance)
+        of_runs = _beyond_by_run(counts, self.queries, self.variance)
         if of_runs.size == self.of_runs.size:  # the same trained models on both steps
             of_runs += slope * self.of_runs
         return AtLevel(
             max(0.0, float((expected_if_equal(counts, self.queries) - expected).mean())),
-            expected - worst_class(counts, self.queries) + slope * (moved - moved.mean()),
+            expected - worst_class(counts, self.queries) + slope * (influence - influence.mean()),
             of_runs,
         )
 
 
-def _of_runs(class_correct: AnyInts, queries: int, variance: float) -> Floats:
-    """Compute by how much h is above the worst class in each run, mean over tasks (R,)."""
+def _beyond_by_run(class_correct: AnyInts, queries: int, variance: float) -> Floats:
+    """Compute the mean of ``h - wAcc`` over tasks in each run (R,)."""
     runs = [class_correct] if class_correct.ndim == 2 else np.moveaxis(class_correct, 2, 0)
-    apart = [_expected(run, queries, variance) - worst_class(run, queries) for run in runs]
-    return np.asarray(np.mean(apart, axis=1))
+    beyond = [_expected(run, queries, variance) - worst_class(run, queries) for run in runs]
+    return np.asarray(np.mean(beyond, axis=1))
 
 
 def _expected(class_correct: AnyInts, queries: int, variance: float) -> Floats:
     """Look up h of each task, mean over runs (T,), at the level of these counts."""
     counts = class_correct if class_correct.ndim == 3 else class_correct[:, :, None]
     accuracy = float(counts.mean() / queries)
-    known = expectations_if_unequal(counts.shape[1], queries, float(np.sqrt(variance)), accuracy)
-    return np.asarray(known[counts.sum(axis=1)].mean(axis=1))
+    h = expectations_if_unequal(counts.shape[1], queries, float(np.sqrt(variance)), accuracy)
+    return np.asarray(h[counts.sum(axis=1)].mean(axis=1))
 
 
 def _slope(class_correct: AnyInts, queries: int, variance: float) -> float:
-    """Compute by how much the mean of h changes for one of σ²."""
+    """Compute the derivative of the mean of h by σ², as a finite difference."""
     step = 1e-4 * (1 + variance)
-    ends = [_expected(class_correct, queries, variance + by).mean() for by in (0.0, step)]
-    return float(ends[1] - ends[0]) / step
+    below = _expected(class_correct, queries, variance).mean()
+    above = _expected(class_correct, queries, variance + step).mean()
+    return float(above - below) / step
 
 
 class Contrast(Struct, frozen=True, kw_only=True):
-    """A weighted sum of measures on the same tasks, or a gap between steps, in points."""
+    """A weighted sum of measures on the same tasks, or a gap of two steps, percentage points."""
 
     accuracy: Interval
     worst: Interval
@@ -258,10 +261,10 @@ class Contrast(Struct, frozen=True, kw_only=True):
 
 
 class StepScore(Contrast, frozen=True, kw_only=True):
-    """A method on one step, in percentage points.
+    """The measures of a method on one step, in percentage points.
 
-    `independent` is the wAcc of independent classes, `equal` the mean of the conditional one,
-    `of_level` the excess that the level alone would give; None where it cannot be known.
+    `independent` is the expected wAcc of independent classes, `equal` the mean of the conditional
+    expectation, `of_level` the excess of the level; None where it is unknown.
     """
 
     independent: float
@@ -291,16 +294,18 @@ def step_score(
 def gap(
     before: AnyInts, after: AnyInts, queries: int, kind: IntervalKind, level: float = 0.95
 ) -> Contrast:
-    """Compute what a method loses from one step to another; arguments as :func:`contrast`."""
+    """Compute what a method loses from one step to a later one, from counts (T, K[, R])."""
     return gap_of(contrast([(1, before), (-1, after)], queries, kind, level, methods=(0, 0)))
 
 
 def gap_of(measures: Contrast) -> Contrast:
-    """Turn a contrast of earlier steps minus later ones into what is lost, and gained in excess."""
-    over, beyond = (
-        of and structs.replace(of, mean=-of.mean) for of in (measures.excess, measures.beyond_level)
+    """Turn an earlier step minus a later one into a gap: accuracy lost, excess gained."""
+    excess, beyond = measures.excess, measures.beyond_level
+    return replace(
+        measures,
+        excess=excess and replace(excess, mean=-excess.mean),
+        beyond_level=beyond and replace(beyond, mean=-beyond.mean),
     )
-    return replace(measures, excess=over, beyond_level=beyond)
 
 
 def contrast(
@@ -314,64 +319,69 @@ def contrast(
 ) -> Contrast:
     """Compute a weighted sum of measures over the same tasks, such as one method minus another.
 
-    `parts` are weights and counts, `beyond` of each what the level alone would give. Parts of one
-    number in `methods` are of one method: run r is one trained model in all of them.
+    `parts` are weights and counts (T, K[, R]), `beyond` the split excess of each. Parts with the
+    same number in `methods` are of one method: run r is one trained model in all of them.
     """
     weights = [weight for weight, _ in parts]
     counts = [_checked(np.asarray(part, np.int64), queries) for _, part in parts]
     if len({part.shape[:2] for part in counts}) > 1:
         shapes = (str(np.shape(part)) for _, part in parts)
         raise SpecError(f"counts of shapes {', '.join(shapes)}", expected="of the same tasks")
-    owners = range(len(parts)) if methods is None else methods
+    methods = range(len(parts)) if methods is None else methods
     runs = lcm(*(part.shape[2] for part in counts))
 
-    def measured(of: Callable[[AnyInts], AnyInts], unit: int) -> Interval:
-        values = [weight * of(part) for weight, part in zip(weights, counts, strict=True)]
-        total = np.sum([own.sum(axis=1) * (runs // own.shape[1]) for own in values], axis=0)
-        terms = _run_terms([own.mean(axis=0) * 100 / unit for own in values], owners)
+    def of_counts(measure: Callable[[AnyInts], AnyInts], unit: int) -> Interval:
+        values = [weight * measure(part) for weight, part in zip(weights, counts, strict=True)]
+        total = np.sum([value.sum(axis=1) * (runs // value.shape[1]) for value in values], axis=0)
+        terms = _run_terms([value.mean(axis=0) * 100 / unit for value in values], methods)
         return interval(Moments.of(total, unit * runs, terms), kind, level)
 
-    over = None
+    excess_interval = None
     if queries > 1:
         values = [
-            weight * 100 * (_of_runs_if_equal(part, queries) - part.min(axis=1) / queries)
+            weight * 100 * (_expected_by_run(part, queries) - part.min(axis=1) / queries)
             for weight, part in zip(weights, counts, strict=True)
         ]
-        terms = _run_terms([own.mean(axis=0) for own in values], owners)
-        total = np.sum([own.mean(axis=1) for own in values], axis=0)
-        over = interval_of(total, kind, level, terms)
+        terms = _run_terms([value.mean(axis=0) for value in values], methods)
+        total = np.sum([value.mean(axis=1) for value in values], axis=0)
+        excess_interval = interval_of(total, kind, level, terms)
     return Contrast(
-        accuracy=measured(lambda part: part.sum(axis=1), counts[0].shape[1] * queries),
-        worst=measured(lambda part: part.min(axis=1), queries),
-        excess=over,
-        beyond_level=_beyond([*zip(weights, beyond, strict=False)], kind, level, owners),
+        accuracy=of_counts(lambda part: part.sum(axis=1), counts[0].shape[1] * queries),
+        worst=of_counts(lambda part: part.min(axis=1), queries),
+        excess=excess_interval,
+        beyond_level=_beyond_interval(weights, beyond, methods, kind, level),
     )
 
 
-def _beyond(
-    parts: Sequence[tuple[int, AtLevel | None]],
+def _beyond_interval(
+    weights: Sequence[int],
+    beyond: Sequence[AtLevel | None],
+    methods: Sequence[int],
     kind: IntervalKind,
     level: float,
-    owners: Sequence[int],
 ) -> Interval | None:
-    """Compute the interval of a weighted sum of what lies beyond the level; None without parts."""
-    known = [(weight, at, owner) for (weight, at), owner in zip(parts, owners, strict=False) if at]
+    """Compute the interval of a weighted excess beyond the level; None without a known part."""
+    parts = zip(weights, beyond, methods, strict=False)
+    known = [(weight, part, method) for weight, part, method in parts if part]
     if not known:
         return None
-    tasks = min(at.beyond.size for _, at, _ in known)
-    total = np.sum([100 * weight * at.beyond[:tasks] for weight, at, _ in known], axis=0)
-    of_runs = [100 * weight * at.of_runs for weight, at, _ in known]
-    return interval_of(total, kind, level, _run_terms(of_runs, [owner for *_, owner in known]))
+    tasks = min(part.beyond.size for _, part, _ in known)
+    total = np.sum([100 * weight * part.beyond[:tasks] for weight, part, _ in known], axis=0)
+    run_means = [100 * weight * part.of_runs for weight, part, _ in known]
+    terms = _run_terms(run_means, [method for _, _, method in known])
+    return interval_of(total, kind, level, terms)
 
 
-def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> RunTerms:
-    """Return what training anew adds to a sum of weighted means over runs (R,) of each part."""
-    of_runs: list[Floats] = []
-    for method in dict.fromkeys(methods):
-        own = [part for part, of in zip(means, methods, strict=True) if of == method]
-        alike = len({part.size for part in own}) == 1
-        of_runs += [np.sum(own, axis=0)] if alike else own
-    several = [part - part[0] for part in of_runs if part.size > 1]  # equal ones are exactly 0
+def _run_terms(run_means: Sequence[Floats], methods: Sequence[int]) -> RunTerms:
+    """Return the run terms of a sum, from the weighted means of each part's runs (R,)."""
+    by_method: dict[int, list[Floats]] = {}
+    for means, method in zip(run_means, methods, strict=True):
+        by_method.setdefault(method, []).append(means)
+    summed: list[Floats] = []
+    for parts in by_method.values():
+        same_runs = len({part.size for part in parts}) == 1
+        summed += [np.sum(parts, axis=0)] if same_runs else parts
+    several = [part - part[0] for part in summed if part.size > 1]  # equal ones are exactly 0
     spreads = [float(part.std(ddof=1)) for part in several]
     return run_terms(spreads, [part.size for part in several]).sum()
 
@@ -379,7 +389,7 @@ def _run_terms(means: Sequence[Floats], methods: Sequence[int]) -> RunTerms:
 def interval_of(
     values: Floats, kind: IntervalKind, level: float, terms: RunTerms = NO_RUNS
 ) -> Interval:
-    """Compute the interval of a mean of any values (T,), as :func:`interval` does of counts."""
+    """Compute the interval of a mean of real values (T,), in their unit."""
     check_level(level)
     tasks, mean = values.size, float(values.mean())
     halfwidth = None
@@ -392,11 +402,10 @@ def interval_of(
 
 RESAMPLES = 2000
 _RESAMPLES_AT_ONCE = 100
-"""Resamples at once."""
 
 
 class RankCorrelation(Struct, frozen=True):
-    """Spearman's correlation of two rankings of methods; None where there is no value."""
+    """Spearman's correlation of two rankings of methods; None where it is undefined."""
 
     methods: int
     tasks: int
@@ -421,8 +430,8 @@ def rank_correlation(
     """Compute Spearman's correlation of the methods' means under two metrics, each float (M, T)."""
     check_level(level)
     a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    fits = a.ndim == b.ndim == 2 and a.size and b.size and len(a) == len(b) >= 3
-    if not fits or (same_tasks and a.shape != b.shape):
+    same_methods = a.ndim == b.ndim == 2 and a.size and b.size and len(a) == len(b) >= 3
+    if not same_methods or (same_tasks and a.shape != b.shape):
         raise SpecError(
             f"metrics of shapes {a.shape} and {b.shape}",
             expected="two of the same three methods or more: (M, T)",
@@ -430,39 +439,49 @@ def rank_correlation(
     value = float(_spearman(a.mean(axis=1)[:, None], b.mean(axis=1)[:, None])[0])
     low = high = None
     if min(a.shape[1], b.shape[1]) > 1:
-        stream, found = Stream("rank-correlation", a.shape[1], b.shape[1], seed), []
+        stream, parts = Stream("rank-correlation", a.shape[1], b.shape[1], seed), []
         for start in range(0, resamples, _RESAMPLES_AT_ONCE):
             number = min(_RESAMPLES_AT_ONCE, resamples - start)
-            one = _weights(stream, a.shape[1], number)
-            other = one if same_tasks else _weights(stream, b.shape[1], number)
-            found.append(_spearman(a @ one, b @ other))
-        correlations = np.concatenate(found)
+            weights_a = _resample_weights(stream, a.shape[1], number)
+            weights_b = weights_a
+            if not same_tasks:
+                weights_b = _resample_weights(stream, b.shape[1], number)
+            parts.append(_spearman(a @ weights_a, b @ weights_b))
+        correlations = np.concatenate(parts)
         correlations = correlations[~np.isnan(correlations)]
         if correlations.size:
             tail = (1 - level) / 2
             low, high = (float(q) for q in np.quantile(correlations, [tail, 1 - tail]))
-    correlation = None if np.isnan(value) else value
-    methods, tasks, other = len(a), a.shape[1], b.shape[1]
-    return RankCorrelation(methods, tasks, other, level, resamples, seed, correlation, low, high)
+    return RankCorrelation(
+        methods=len(a),
+        tasks=a.shape[1],
+        other_tasks=b.shape[1],
+        level=level,
+        resamples=resamples,
+        seed=seed,
+        value=None if np.isnan(value) else value,
+        low=low,
+        high=high,
+    )
 
 
-def _weights(stream: Stream, tasks: int, number: int) -> Floats:
-    """Draw how much each task counts in each resample, float64 (T, B)."""
-    which = stream.integers(np.full((number, tasks), tasks))
+def _resample_weights(stream: Stream, tasks: int, number: int) -> Floats:
+    """Draw the weight of each task in each of `number` resamples, float64 (T, number)."""
+    drawn = stream.integers(np.full((number, tasks), tasks))
     weights = np.zeros((tasks, number))
-    np.add.at(weights, (which.reshape(-1), np.repeat(np.arange(number), tasks)), 1.0 / tasks)
+    np.add.at(weights, (drawn.reshape(-1), np.repeat(np.arange(number), tasks)), 1.0 / tasks)
     return weights
 
 
 def _spearman(a: Floats, b: Floats) -> Floats:
-    """Correlate ranks of means column by column (M, B): (B,), NaN where all means are equal.
+    """Correlate ranks of means (M, B) column by column: (B,), NaN where all means are equal.
 
     Means that differ by rounding alone are ties.
     """
     from scipy.stats import rankdata  # takes long to import
 
-    ranks = [rankdata(np.round(means, 9), axis=0) for means in (a, b)]
-    x, y = (means - means.mean(axis=0) for means in ranks)
+    x, y = (rankdata(np.round(means, 9), axis=0) for means in (a, b))
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     scale = np.sqrt((x * x).sum(axis=0) * (y * y).sum(axis=0))
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(scale > 0, (x * y).sum(axis=0) / scale, np.nan))

@@ -2,9 +2,9 @@
 
 A task set's *primary* kind is ``open`` or ``closed`` and needs moments alone
 (:mod:`analysis_sql.intervals.intervals`).  Additional kinds need a *design* of the set's tasks:
-which tasks share a class or a superclass where images do not recur, and which images are in which
-task where they do.  Each is a module of its own and a row of :data:`ADDITIONAL_KINDS`, from which
-every table, file, p-value and ranking takes it.
+which tasks share a class or a superclass, or, where images recur, which images are in which task.
+Each is a module and a row of :data:`ADDITIONAL_KINDS`, from which all tables, files, p-values and
+rankings take it.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ Designs = Mapping[IntervalKind, Any]
 
 
 class AdditionalKind(Struct, frozen=True):
-    """An additional kind of interval: its texts, and how it is computed."""
+    """An additional kind of interval: its texts, and its computation."""
 
     about: str
-    """What a verdict is about, in a few words: the heading of its column in a task set's table,
-    where no other kind has the same."""
+    """The estimand in a few words: the unique heading of its column in a task set's table."""
     heading: str
-    """The same in tables of several task sets: neither `about` nor what another kind has."""
+    """The heading in tables of several task sets, unique among all kinds and not `about`."""
     estimand: str
-    """What it is about, in full: the words of `about` are in it."""
+    """The estimand in full, with the words of `about`."""
     family: str
-    """What it is one of, in the words of titles."""
+    """The name of its family of kinds in titles."""
     key: str
-    """Its name in JSON, and at the end of the names that it has there for every kind."""
+    """Its name in JSON, and the ending of names there that all kinds have."""
     legend: str
-    """A sentence on its column."""
+    """A sentence that explains its column."""
     how: Kind
+    """Its computation."""
 
 
-def _leaves_out(name: LeftOut, about: str, legend: str) -> AdditionalKind:
+def _leave_one_out(name: LeftOut, about: str, legend: str) -> AdditionalKind:
     return AdditionalKind(
         about=about,
         heading=f"{about} (tasks that reuse images)",
@@ -78,49 +78,46 @@ ADDITIONAL_KINDS: Mapping[IntervalKind, AdditionalKind] = {
         legend="as new classes, with the superclasses counted as a sample too.",
         how=NEW_SUPERCLASSES,
     ),
-    "images": _leaves_out(
+    "images": _leave_one_out(
         "images",
         "new images",
         "where tasks reuse images, 0 lies outside the interval that leaves out one image after "
         "another.",
     ),
-    "classes": _leaves_out(
+    "classes": _leave_one_out(
         "classes",
         "new classes",
         "the same with one class after another, half-width in brackets.",
     ),
-    "superclasses": _leaves_out(
+    "superclasses": _leave_one_out(
         "superclasses",
         "new superclasses",
         "the same with one superclass after another, half-width in brackets.",
     ),
 }
-"""Additional kinds, in the order in which outputs show them: the first that a task set has whose
-tasks reuse images leads its tables, and each costs a column of ``--details``."""
+"""Additional kinds, in the order of outputs.  Where tasks reuse images, the first kind that a task
+set has leads its tables; each kind is a column of ``--details``."""
 
 ESTIMANDS: Mapping[IntervalKind, str] = {
     "closed": "new tasks of these images",
     "open": "new images of these classes, each class weighted as often as the set uses it",
     **{kind: row.estimand for kind, row in ADDITIONAL_KINDS.items()},
 }
-"""What each kind is about: what another experiment would draw anew."""
+"""The estimand of each kind: what another experiment would draw anew."""
 
 ABOUT: Mapping[IntervalKind, str] = {
     "closed": "new tasks of these images",
     "open": "new images",
     **{kind: row.about for kind, row in ADDITIONAL_KINDS.items()},
 }
-"""The same in a few words."""
-
-
-WHOLE_TEST_SET = "new test images and new draws of the support"
-"""What the kind of images is about where tasks have all classes, in several draws."""
+"""The estimand of each kind in a few words."""
 
 
 def about_test_set(draws: int, shots: int) -> str:
-    """Return what that kind is about where tasks, of so many shots, have all classes."""
-    one = "new test images with this one support" if shots else "new test images"
-    return WHOLE_TEST_SET if draws > 1 else one
+    """Return the estimand of the kind of images where tasks have all classes."""
+    if draws > 1:
+        return "new test images and new draws of the support"
+    return "new test images with this one support" if shots else "new test images"
 
 
 def family_of(kind: IntervalKind) -> str:
@@ -138,9 +135,9 @@ def pair_p(
 ) -> Floats:
     """Return two-sided p-values (P,) of pairs of methods, over the tasks that both answered.
 
-    `design` is that of the kind, None for a primary one.
+    `design` is the one of the kind, None for a primary kind.
     """
     if not first.size:
         return np.empty(0)
-    how = PrimaryKind(kind) if design is None else ADDITIONAL_KINDS[kind].how
-    return how.p_values(design, counts, first, second)
+    computation = PrimaryKind(kind) if design is None else ADDITIONAL_KINDS[kind].how
+    return computation.p_values(design, counts, first, second)

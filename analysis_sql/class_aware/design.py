@@ -10,11 +10,11 @@ would draw anew.  With n = Z'1 the number of tasks of each class, and g = σ_b²
 
     Var(A) = σ_e² (I + g ZZ')            Var(mean of A) = σ_e² (1/T + g v),   v = n'n/T²
 
-Z is known before any method runs, so all of it is worked out here once per task set: with Z_c the
+Z is known before any method runs, so its eigenvectors are computed once per task set: with Z_c the
 columns of Z less their means, Z_c Z_c' = Σ λ_i w_i w_i' over its k eigenvalues that are not 0.  A
-method then enters through its coordinates u_i = w_i'A and its scatter |A - mean|² alone, and since
-u is linear in A, a paired difference through those of its two methods.  The coordinates are
-independent of each other, of variances σ_e²(1 + gλ_i).
+method enters through its coordinates u_i = w_i'A and its scatter |A - mean|² alone; u is linear in
+A, so that a paired difference has the difference of two methods' coordinates.  The coordinates are
+independent, with variances σ_e²(1 + gλ_i).
 """
 
 from __future__ import annotations
@@ -33,33 +33,25 @@ from analysis_sql.intervals.student import mixture_quantiles
 from benchmark_spec.errors import SpecError
 
 ROWS = 32
-"""Rows of a product of matrices."""
+"""Rows of every matrix product, see :func:`product_by_row`."""
 
 _ZERO = 1e-9
 """Eigenvalues below this share of the largest are 0."""
 
 
 class ClassDesign(Struct, frozen=True, eq=False, dict=True):
-    """The classes of a task set's tasks, and the eigenvectors that they imply.
-
-    Made by :meth:`of`.  What is costly is computed at its first use and kept.
-
-    Attributes
-    ----------
-    members : int64 (T, K)
-        Classes of each task, 0..C-1, where only classes that are used count.
-    uses : int64 (C,)
-        n, the number of tasks of each class.
-    """
+    """The classes of a task set's tasks, and the eigenvectors of their incidence matrix."""
 
     members: Ints
+    """int64 (T, K): classes of each task, 0..C-1, numbered among those that are used."""
     uses: Ints
+    """int64 (C,): n, the number of tasks of each class."""
     _prefixes: dict[int, ClassDesign] = field(default_factory=dict)
 
     quantiles = staticmethod(mixture_quantiles)
-    """Of mixtures over its ratios."""
+    """Computes quantiles of mixtures over the grid of ratios."""
     rows_at_once = 128
-    """Rows that are weighed at once."""
+    """Methods or pairs whose mixtures are computed at once."""
 
     @classmethod
     def of(cls, class_ids: AnyInts) -> ClassDesign:
@@ -93,7 +85,7 @@ class ClassDesign(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def classes(self) -> int:
-        """C, the number of classes that are used at all."""
+        """C, the number of classes that are used."""
         return self.uses.size
 
     @property
@@ -118,7 +110,7 @@ class ClassDesign(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def disjoint_tasks(self) -> int:
-        """Tasks that share no class with one another: as many as are found; see there."""
+        """Number of tasks found that share no class with one another."""
         return len(disjoint_tasks(self.members))
 
     @property
@@ -128,12 +120,12 @@ class ClassDesign(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def eigenvalues(self) -> Floats:
-        """λ_1..λ_k (k,), falling."""
+        """λ_1..λ_k (k,), in descending order."""
         return self._spectrum[0]
 
     @property
-    def typical(self) -> float:
-        """The mean eigenvalue, 0 where there is none: the unit of 1/g."""
+    def mean_eigenvalue(self) -> float:
+        """λ̄, 0 where there is no eigenvalue: the unit of 1/g."""
         return float(self.eigenvalues.mean()) if self.rank else 0.0
 
     @property
@@ -154,13 +146,12 @@ class ClassDesign(Struct, frozen=True, eq=False, dict=True):
     def coordinates(self, values: NDArray[Any]) -> Floats:
         """Compute the coordinates u (M, k) of many methods, in the units of `values` (M, T).
 
-        Of integers, the sums over a class's tasks and their means are exact, and division comes
-        last.
+        Sums of integers over a class's tasks are exact, and division comes last.
         """
         x = np.asarray(values)
         x = x.astype(np.int64 if x.dtype.kind in "iu" else np.float64, copy=False)
         total = x.sum(axis=1, keepdims=True)
-        if self._by_class:
+        if self._fewer_classes:
             by_class = (self._tasks_of_classes @ np.ascontiguousarray(x.T)).T  # Z'x
             centred = self.tasks * by_class - total * self.uses
         else:
@@ -171,26 +162,26 @@ class ClassDesign(Struct, frozen=True, eq=False, dict=True):
     def _tasks_of_classes(self) -> csr_array:
         """Z' (C, T): which tasks a class is in."""
         tasks = np.repeat(np.arange(self.tasks), self.way)
-        places = (self.members.reshape(-1), tasks)
-        shape = (self.classes, self.tasks)
-        return csr_array((np.ones(tasks.size, np.int64), places), shape=shape)
+        entries = np.ones(tasks.size, np.int64), (self.members.reshape(-1), tasks)
+        return csr_array(entries, shape=(self.classes, self.tasks))
 
     @property
-    def _by_class(self) -> bool:
-        """Whether the C x C problem is the smaller one."""
+    def _fewer_classes(self) -> bool:
+        """Whether there are fewer classes than tasks, so that C x C is the smaller problem."""
         return self.classes < self.tasks
 
     @cached_property
     def _spectrum(self) -> tuple[Floats, Floats]:
-        """Eigenvalues (k,), and what centred class sums (C, k) or values (T, k) are multiplied by.
+        """Eigenvalues (k,), and the matrix that turns centred values into coordinates.
 
-        Z_c Z_c' and Z_c' Z_c have the same eigenvalues that are not 0, and w_i = Z_c r_i / √λ_i of
-        the latter's eigenvectors r_i.  Both matrices times T or T² are of integers, and exact.
+        It is (C, k) for sums by class, or (T, k) for values of tasks.  Z_c Z_c' and Z_c' Z_c have
+        the same eigenvalues that are not 0, and w_i = Z_c r_i / √λ_i, r_i the eigenvectors of the
+        latter.  T times Z_c' Z_c and T² times Z_c Z_c' are matrices of integers, and exact.
         """
         if self.same_classes or self.tasks < 2:
-            return np.zeros(0), np.zeros((self.classes if self._by_class else self.tasks, 0))
+            return np.zeros(0), np.zeros((min(self.classes, self.tasks), 0))
         t, n = float(self.tasks), self.uses.astype(np.float64)
-        if self._by_class:
+        if self._fewer_classes:
             gram = (t * self._shared_tasks() - np.outer(n, n)) / t
         else:
             members = np.zeros((self.tasks, self.classes))
@@ -201,12 +192,12 @@ class ClassDesign(Struct, frozen=True, eq=False, dict=True):
         values, vectors = np.linalg.eigh(gram)
         kept = np.flatnonzero(values > _ZERO * values[-1])[::-1]
         values, vectors = values[kept], vectors[:, kept]
-        return values, vectors / np.sqrt(values) if self._by_class else vectors
+        return values, vectors / np.sqrt(values) if self._fewer_classes else vectors
 
     def _shared_tasks(self) -> Floats:
         """Count Z'Z (C, C), the tasks that two classes share.
 
-        A product of matrices would wake threads, which then spin for longer than it takes.
+        A matrix product would wake threads, which then spin for longer than the counting takes.
         """
         shared = np.zeros(self.classes**2, np.int64)
         for column in self.members.T:
@@ -216,10 +207,10 @@ class ClassDesign(Struct, frozen=True, eq=False, dict=True):
 
 
 def product_by_row(rows: Floats, matrix: Floats) -> Floats:
-    """Multiply `rows` (P, a) by `matrix` (a, b), some rows at a time.
+    """Multiply `rows` (P, a) by `matrix` (a, b), :data:`ROWS` rows at a time.
 
-    The last digits of a product depend on how many rows there are; and a pair of methods must have
-    the same interval whatever else is compared.  So all products have :data:`ROWS` rows.
+    The last digits of a matrix product depend on its number of rows, and a pair of methods must
+    have the same interval whatever other pairs are compared.
     """
     blocks = -(-len(rows) // ROWS)
     padded = np.zeros((blocks * ROWS, rows.shape[1]))

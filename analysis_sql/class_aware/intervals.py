@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.likelihood import Shares, grid
 from analysis_sql.comparison.verdicts import constant_p, paired_p
-from analysis_sql.intervals.arrays import Floats, Ints, settled
+from analysis_sql.intervals.arrays import Floats, Ints, round_significant
 from analysis_sql.intervals.counts import REFERENCE, Moments, for_new_runs
 from analysis_sql.intervals.intervals import check_level
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
@@ -28,20 +28,20 @@ from analysis_sql.intervals.student import student_tail
 
 
 class Mixtures(Struct, frozen=True, eq=False):
-    """Laws of P means: those of methods or differences on a design's tasks, at whatever level.
+    """Sampling distributions of P means (methods or differences), for every level.
 
-    Where tasks are independent, those of the open interval.
+    Where tasks are independent they are those of the open interval.
     """
 
     design: Any
     norm2: Floats
     """float64 (P,): |y - ȳ|²."""
     parts: Sequence[tuple[Ints, Floats, Floats]]
-    """Some rows of a `norm2` above 0 at a time: where they are (p,), the weights of ratios and
-    their standard errors by |y - ȳ|, both (p, G).  There are none where none is needed."""
+    """Blocks of rows whose `norm2` is above 0: their positions (p,), the weights of the ratios, and
+    the standard errors divided by |y - ȳ|, both (p, G).  Independent tasks need no blocks."""
 
     def halfwidths(self, moments: Moments, level: float) -> Floats:
-        """Compute half-widths (P,), percentage points, from the moments of the same.
+        """Compute half-widths (P,), percentage points, from the moments of the same means.
 
         NaN where there is no interval: counts that are all equal, T < 2, or tasks that all have the
         same classes (see ``design.obstacle``).
@@ -54,36 +54,36 @@ class Mixtures(Struct, frozen=True, eq=False):
         return np.asarray(for_new_runs(widths, moments.run_terms, level))
 
     def task_halfwidths(self, moments: Moments, level: float) -> Floats:
-        """Compute the same as if runs did not differ."""
+        """Compute half-widths (P,) as if runs did not differ."""
         relative = relative_halfwidths(self, level)
-        return settled(relative * np.sqrt(self.norm2) * 100.0 / moments.queries_per_task)
+        return round_significant(relative * np.sqrt(self.norm2) * 100.0 / moments.queries_per_task)
 
     def p(self, moments: Moments) -> Floats:
-        """Compute two-sided p-values (P,): 1 - the level at which 0 is just outside.
+        """Compute two-sided p-values (P,): 1 minus the level at which the interval ends at 0.
 
-        The class-aware interval's own test, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).
-        As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, 1 where two methods are
-        identical, that of the sign-flip test where all differences are equal but not 0, on tasks of
-        which D share no class, and NaN where there is no interval.  Higher where methods have
-        several runs: :meth:`Moments.p_for_new_runs`.
+        This is the test that the interval inverts, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).
+        As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, p is 1 where two methods are
+        identical, that of the sign-flip test on the disjoint tasks where all differences are equal
+        but not 0, and NaN where there is no interval.  :meth:`Moments.p_for_new_runs` raises it
+        where methods have several runs.
         """
         if self.design.independent:
             return np.asarray(paired_p(moments, "open"), np.float64)
         p = np.where(np.asarray(moments.all_zero), 1.0, np.nan)
-        alike = np.asarray(moments.constant) & (np.asarray(moments.total) != 0)
-        if alike.any():
-            p[alike] = constant_p(self.design.disjoint_tasks)
+        all_equal = np.asarray(moments.constant) & (np.asarray(moments.total) != 0)
+        if all_equal.any():
+            p[all_equal] = constant_p(self.design.disjoint_tasks)
         if self.design.obstacle is not None:
             return p
         rows = np.flatnonzero(self.norm2 > 0)
-        halves = tails(self, np.abs(np.asarray(moments.total)) / self.design.tasks)
-        p[rows] = np.minimum(settled(2.0 * halves[rows]), 1.0)
+        one_sided = tails(self, np.abs(np.asarray(moments.total)) / self.design.tasks)
+        p[rows] = np.minimum(round_significant(2.0 * one_sided[rows]), 1.0)
         widths = partial(self.task_halfwidths, moments, REFERENCE)
         return np.asarray(moments.p_for_new_runs(p, widths))
 
 
 def relative_halfwidths(mixtures: Mixtures, level: float) -> Floats:
-    """Compute half-widths (P,) as shares of |y - ȳ|; NaN as :meth:`Mixtures.halfwidths`."""
+    """Compute half-widths (P,) divided by |y - ȳ|; NaN where there is no interval."""
     design = mixtures.design
     widths = np.full(len(mixtures.norm2), np.nan)
     for rows, weights, errors in mixtures.parts:
@@ -92,9 +92,9 @@ def relative_halfwidths(mixtures: Mixtures, level: float) -> Floats:
 
 
 def mixtures_of(design: Any, u: NDArray[Any] | None, norm2: NDArray[Any]) -> Mixtures:
-    """Compute mixtures from a design's coordinates (P, k) of y, in any units.
+    """Compute mixtures from a design's coordinates u (P, k) of y, in any unit.
 
-    `norm2` (P,) is |y - ȳ|² in their square.  Independent tasks need no coordinates.
+    `norm2` (P,) is |y - ȳ|² in that unit squared.  Independent tasks need no coordinates.
     """
     if u is None:
         return Mixtures(design, norm2, ())
@@ -102,18 +102,18 @@ def mixtures_of(design: Any, u: NDArray[Any] | None, norm2: NDArray[Any]) -> Mix
     parts = []
     for start in range(0, usable.size, design.rows_at_once):
         rows = usable[start : start + design.rows_at_once]
-        parts.append((rows, *weighed(design, u[rows], norm2[rows])))
+        parts.append((rows, *mixture_of(design, u[rows], norm2[rows])))
     return Mixtures(design, norm2, parts)
 
 
 @singledispatch
-def weighed(design: Any, u: NDArray[Any], norm2: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Give weights of ratios, rows of sum 1, and standard errors by |y - ȳ|, both (p, G)."""
+def mixture_of(design: Any, u: NDArray[Any], norm2: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Compute the weights of ratios and the standard errors of a block of :class:`Mixtures`."""
     return mixture(Shares.of(design, u, norm2))
 
 
 def mixture(shares: Shares) -> tuple[Floats, Floats]:
-    """Weigh each ratio g of the grid, rows of sum 1, and give se_g by |y - ȳ|: both (P, G)."""
+    """Compute the weight of each ratio g, rows of sum 1, and se_g / |y - ȳ|: both (P, G)."""
     design = shares.design
     scales = shares.scales()
     log_weights = shares.log_likelihoods(scales) + np.log(grid(design).prior)
@@ -124,9 +124,9 @@ def mixture(shares: Shares) -> tuple[Floats, Floats]:
 
 
 def tails(mixtures: Mixtures, mean: Floats) -> Floats:
-    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios; NaN as half-widths.
+    """Compute P(t_(T-1) > mean/se) (P,), averaged over the ratios; NaN without an interval.
 
-    `mean` (P,) is y's, in the units of the coordinates.
+    `mean` (P,) is that of y, in the unit of the coordinates.
     """
     p = np.full(len(mean), np.nan)
     for rows, weights, errors in mixtures.parts:

@@ -7,23 +7,23 @@ rss = |y - ȳ|² - Σu_i², of T - 1 - k more of variance σ_e².  With σ_e² i
 
     L(g) = q(g)^(-(T-1)/2) Π (1 + gλ_i)^(-1/2)        q(g) = Σ u_i²/(1 + gλ_i) + rss
 
-g is measured relative to 1/λ̄, the mean eigenvalue's inverse: λ̄ grows with the number of tasks, so
-that no absolute range of g suits every set.  x = λ̄g is how many times as much the classes move a
-typical coordinate as tasks do.  With s = √x, each g gets a prior, per unit of ln(x), of::
+g is measured in units of 1/λ̄, λ̄ the mean eigenvalue, which grows with the number of tasks, so that
+no absolute range of g suits every set.  x = λ̄g is the variance of a typical coordinate due to
+classes over that due to tasks.  With s = √x, the prior of g per unit of ln(x) is::
 
     s / sqrt(1 + s²)    if k < T-1,      s / (1 + s²/16)    if k = T-1
 
-Both fall off as σ_b itself does near 0, so that few classes without any visible effect are not
-called free of one.  With k = T-1 no rest estimates σ_e², and the likelihood does not fall
-for large g: the second prior does.  Either is smooth in t = asinh(s), the first constant; so sums
-over equal steps of t are as good as integrals, as long as a step is no wider than ln L is narrow.
-The information on ln(g) bounds how narrow that may be::
+Near 0 both fall as σ_b does, so that few classes without a visible effect are not taken to have
+none.  With k = T-1 no rest estimates σ_e², and the likelihood does not fall for large g, but the
+second prior does.  Both priors are smooth in t = asinh(s), the first is constant; so sums over
+equal steps of t are as good as integrals if a step is below the width of ln L, which the
+information on ln(g) bounds::
 
     I = (Σ p_i² - (Σ p_i)²/(T-1)) / 2,   p_i = gλ_i/(1 + gλ_i),       dt/d ln(g) = tanh(t)/2
 
-Where classes determine y (one method never recognises a class, and else both agree), rss = 0, and
-any end of the grid would do harm: its last g has all the weight, and the k coordinates that vary
-pass for T - 1.  With rss > 0 however small, and g without an end, the mixture of laws tends to
+Where classes determine y (such as a class that one method never recognises, while both agree on all
+others), rss = 0: the last g of any grid would have all the weight, and the k coordinates that vary
+would count as T - 1.  With any rss > 0 and endless g the mixture tends to
 t(k) · sqrt(v Σ(u_i²/λ_i)/k), so rss is taken to be at least what keeps g well within the grid.
 """
 
@@ -41,16 +41,16 @@ from analysis_sql.intervals.arrays import Floats
 
 REACH = 4.0
 """The median of s under the prior where k = T-1: classes move a typical coordinate four times as
-much as tasks do.  Centred at 1, intervals of 95 % cover 90 to 92 % where classes are all that tasks
-differ by; see studies/coverage/README.md, which has the price too."""
+much as tasks do.  With a median of 1, intervals of 95 % cover 90 to 92 % where tasks differ by
+their classes alone; see studies/coverage/README.md, also for the price of 4."""
 
 _LEAST, _MOST = -16.125, 16.125
-"""ln(x): from no class effect that anybody could see to nothing else."""
-_ROOM = 3.0, 24.0, 7.0
-"""From the likeliest ln(x) to the grid's end there is at least the first; the second by k, up to
-the third, where k is so small that the likelihood falls slowly."""
+"""The range of ln(x): from no visible class effect to nothing else."""
+_LEAST_ROOM, _ROOM_BY_RANK, _MOST_ROOM = 3.0, 24.0, 7.0
+"""The distance from the likeliest ln(x) to the grid's end: the second number divided by k (with
+small k the likelihood falls slowly), between the first and the third."""
 _STEP, _WIDEST = 1.1, 0.15
-"""A step of t, in standard errors, with which sums are about 1e-6 off; and the widest one."""
+"""A step of t in standard errors, with which sums are about 1e-6 off; and the widest step."""
 _PLACES: Floats = np.linspace(0.1, 6.0, 40)
 """Values of t at which the width of ln L is bounded."""
 
@@ -61,16 +61,16 @@ _STEPS = 50
 def points(
     eigenvalues: Floats, freedom: int, least: float = _LEAST, most: float = _MOST
 ) -> tuple[Floats, Floats]:
-    """Return the x of a grid, and the prior weight of each, up to a factor: both (G,).
+    """Return the x of a grid, and their prior weights up to a factor: both (G,).
 
-    For `eigenvalues` (k,), or of several designs (N, k), and T - 1 = `freedom`.  The grid begins at
-    x = 0, whose weight is less by what is below ln(x) = `least`, and ends half a step before ln(x)
-    = `most`.
+    `eigenvalues` are of one design (k,) or of several (N, k), and `freedom` is T - 1.  The grid
+    begins at x = 0, whose weight lacks what is below ln(x) = `least`, and ends half a step before
+    ln(x) = `most`.
     """
     rows = np.atleast_2d(eigenvalues)
-    typical = rows / rows.mean(axis=1, keepdims=True)
-    part = 1.0 - 1.0 / (1.0 + np.sinh(_PLACES)[:, None, None] ** 2 * typical)
-    information = 0.5 * (np.square(part).sum(axis=2) - part.sum(axis=2) ** 2 / freedom)
+    relative = rows / rows.mean(axis=1, keepdims=True)
+    p = 1.0 - 1.0 / (1.0 + np.sinh(_PLACES)[:, None, None] ** 2 * relative)
+    information = 0.5 * (np.square(p).sum(axis=2) - p.sum(axis=2) ** 2 / freedom)
     narrowest = 0.5 * np.tanh(_PLACES) / np.sqrt(np.maximum(information.max(axis=1), 1e-12))
     end = float(np.arcsinh(np.exp(most / 2.0)))
     steps = int(end / min(_WIDEST, _STEP * float(narrowest.min())))
@@ -83,17 +83,16 @@ def points(
 
 
 def least_rest(rank: int, freedom: int, most: float = _MOST) -> float:
-    """Return the share of |y - ȳ|² that rss is at least taken for; 0 if k = T-1.
+    """Return the least rss as a share of |y - ȳ|²; 0 if k = T-1.
 
-    For `rank` k and `freedom` T - 1, on a grid that ends at ln(x) = `most`.
+    `rank` is k and `freedom` T - 1, on a grid that ends at ln(x) = `most`.
     """
-    least, by_rank, largest = _ROOM
-    room = min(max(by_rank / rank, least), largest)
+    room = min(max(_ROOM_BY_RANK / rank, _LEAST_ROOM), _MOST_ROOM)
     return (freedom - rank) / rank * float(np.exp(room - most))
 
 
 class Grid(Struct, frozen=True, eq=False):
-    """What the grid of ratios has from the design alone."""
+    """The grid of ratios g, and all about it that follows from the design alone."""
 
     shares: Floats
     """float64 (G,): x = λ̄g, from 0."""
@@ -110,13 +109,13 @@ class Grid(Struct, frozen=True, eq=False):
     def of(cls, design: ClassDesign) -> Grid:
         """Make the grid of a design that has eigenvalues."""
         x, prior = points(design.eigenvalues, design.tasks - 1)
-        g = x / design.typical
+        g = x / design.mean_eigenvalue
         grown = np.outer(design.eigenvalues, g)
         return cls(x, prior, g, 1.0 / (1.0 + grown), np.log1p(grown).sum(axis=0))
 
 
 grid = lru_cache(maxsize=32)(Grid.of)
-"""The grid of a design, which is kept for the sets that a report has at a time."""
+"""The grid of a design, cached for the sets that a report has at a time."""
 
 
 class Shares(Struct, frozen=True, eq=False):
@@ -130,7 +129,7 @@ class Shares(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]) -> Shares:
-        """Return shares of coordinates u (P, k) in scatters `norm2` (P,), all above 0."""
+        """Divide the squares of coordinates u (P, k) by scatters `norm2` (P,), all above 0."""
         squares = np.square(np.asarray(u, np.float64)) / np.asarray(norm2, np.float64)[:, None]
         if design.rank == design.tasks - 1:
             return cls(design, squares, np.zeros(len(squares)))
@@ -142,7 +141,7 @@ class Shares(Struct, frozen=True, eq=False):
         return product_by_row(self.squares, grid(self.design).shrunk) + self.rest[:, None]
 
     def log_likelihoods(self, scales: Floats | None = None) -> Floats:
-        """Return ln L on the grid (P, G), less a constant a row; `scales` if known already."""
+        """Return ln L on the grid (P, G), up to a constant in each row."""
         scales = self.scales() if scales is None else scales
         spread, freedom = grid(self.design).spread, self.design.tasks - 1
         return np.asarray(-0.5 * (freedom * np.log(scales) + spread))
@@ -160,19 +159,18 @@ class VarianceComponents(Struct, frozen=True, eq=False):
 def variance_components(
     design: ClassDesign, u: NDArray[Any], norm2: NDArray[Any]
 ) -> VarianceComponents:
-    """Compute REML estimates of many methods, pairs or permutations of them at once.
+    """Compute REML estimates of many methods or pairs, from coordinates u (P, k) and `norm2` (P,).
 
-    NaN where nothing can be estimated: y constant, T < 2, or all tasks with the same classes.
-    Within the model of new classes; a plug-in of these estimates makes intervals that are too
-    narrow (see :mod:`analysis_sql.class_aware.intervals`).  `u` (P, k) are the coordinates of y and
-    `norm2` (P,) is |y - ȳ|².
+    NaN where nothing can be estimated: y constant, T < 2, or all tasks with the same classes.  An
+    interval that takes these estimates for the truth is too narrow; see
+    :mod:`analysis_sql.class_aware.intervals`.
     """
     norm2 = np.asarray(norm2, np.float64)
-    between, within = (np.full(norm2.shape, np.nan) for _ in range(2))
+    between, within = np.full(norm2.shape, np.nan), np.full(norm2.shape, np.nan)
     usable = np.flatnonzero(norm2 > 0) if design.obstacle is None else np.zeros(0, np.int64)
     if usable.size:
         shares = Shares.of(design, np.asarray(u)[usable], norm2[usable])
-        g = _best(shares)
+        g = _likeliest_ratios(shares)
         grown = 1.0 + g[:, None] * design.eigenvalues
         scale = (shares.squares / grown).sum(axis=1) + shares.rest
         within[usable] = scale * norm2[usable] / (design.tasks - 1)
@@ -180,22 +178,23 @@ def variance_components(
     return VarianceComponents(between, within)
 
 
-def _best(shares: Shares) -> Floats:
+def _likeliest_ratios(shares: Shares) -> Floats:
     """Return the ratio g (P,) of the greatest likelihood, or 0.
 
-    By halving between the two neighbours of the best point of the grid, on the slope in s = ln(λ̄g).
+    The slope in ln(x) is bisected between the two neighbours of the best point of the grid.
     """
     design = shares.design
-    places = np.log(np.maximum(grid(design).shares, np.exp(_LEAST)))
+    log_x = np.log(np.maximum(grid(design).shares, np.exp(_LEAST)))
     best = shares.log_likelihoods().argmax(axis=1)
-    s = places[best]
-    rows = np.flatnonzero((best > 0) & (best < places.size - 1))
-    low, high = places[best[rows] - 1], places[best[rows] + 1]
+    found = log_x[best]
+    inner = np.flatnonzero((best > 0) & (best < log_x.size - 1))
+    low, high = log_x[best[inner] - 1], log_x[best[inner] + 1]
     for _ in range(_STEPS):
-        s[rows] = (low + high) / 2.0
-        grown = np.exp(s[rows])[:, None] / design.typical * design.eigenvalues
-        part, kept = grown / (1.0 + grown), shares.squares[rows] / (1.0 + grown)
-        moved = (kept * part).sum(axis=1) / (kept.sum(axis=1) + shares.rest[rows])
-        rises = (design.tasks - 1) * moved > part.sum(axis=1)
-        low, high = np.where(rises, s[rows], low), np.where(rises, high, s[rows])
-    return np.where(best > 0, np.exp(s) / design.typical, 0.0)
+        middle = (low + high) / 2.0
+        g_lambda = np.exp(middle)[:, None] / design.mean_eigenvalue * design.eigenvalues
+        p, q_parts = g_lambda / (1.0 + g_lambda), shares.squares[inner] / (1.0 + g_lambda)
+        slope = (q_parts * p).sum(axis=1) / (q_parts.sum(axis=1) + shares.rest[inner])
+        rises = (design.tasks - 1) * slope > p.sum(axis=1)
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+        found[inner] = middle
+    return np.where(best > 0, np.exp(found) / design.mean_eigenvalue, 0.0)

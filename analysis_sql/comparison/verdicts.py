@@ -1,11 +1,11 @@
-"""What can be concluded about two methods, and of many comparisons at once.
+"""Verdicts about two methods, and Holm's adjustment of many comparisons.
 
 With p_(1) <= ... <= p_(n) the sorted p-values of a family, Holm (Scand. J. Statist. 1979) adjusts
-p_(i) to max_{j<=i} min(1, (n - j + 1) p_(j)): what stays at or below 1 - level bounds the chance of
-any false difference.
+p_(i) to max_{j<=i} min(1, (n - j + 1) p_(j)).  If comparisons at or below 1 - level are called
+significant, the chance of any false difference is at most 1 - level.
 
-A comparison that cannot be made (p is NaN) does not belong to the family; one of identical methods
-does, with p = 1.
+A comparison that cannot be made (p is NaN) does not belong to the family; a comparison of identical
+methods does, with p = 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmark_spec.protocol import IntervalKind
 
 
 def conclusive(p: Any, level: float) -> NDArray[np.bool_]:
-    """Return which p-values are at most 1 - level, but for rounding; NaN is not."""
+    """Return which p-values are at most 1 - level, up to rounding; NaN is not."""
     return np.asarray(p <= 1.0 - level + 1e-12)
 
 
@@ -36,10 +36,10 @@ def constant_p(tasks: Any) -> Any:
 
 
 def paired_p(difference: Moments, kind: IntervalKind) -> Any:
-    """Return two-sided p-values of paired differences, elementwise; the intervals' own tests.
+    """Return two-sided p-values of paired differences, elementwise, of the tests intervals invert.
 
-    1 where methods are identical, that of the sign-flip test where all differences are equal, NaN
-    where T < 2.
+    They are 1 where methods are identical, those of the sign-flip test where all differences are
+    equal, and NaN where T < 2.
     """
     tasks = np.asarray(difference.tasks)
     constant, deviation = np.asarray(difference.constant), np.asarray(difference.deviation)
@@ -54,10 +54,7 @@ def paired_p(difference: Moments, kind: IntervalKind) -> Any:
 
 
 def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Adjust the p-values of one family, each comparison once; see the module's docstring.
-
-    NaN stays NaN: the family has the others.
-    """
+    """Adjust the p-values of one family by Holm's procedure; NaN stays NaN."""
     adjusted = np.array(p, float)
     family = adjusted[~np.isnan(adjusted)]
     order = np.argsort(family, kind="stable")
@@ -78,15 +75,15 @@ class Verdict(StrEnum):
 
 
 VERDICTS = tuple(Verdict)
-"""Verdicts in the order in which arrays of them count."""
+"""Verdicts in the order of the positions that arrays of verdicts hold."""
 BETTER, WORSE, INCONCLUSIVE, IDENTICAL, NOT_ESTIMABLE = range(len(VERDICTS))
 
 
 class PairInterval(Struct, frozen=True):
     """The comparison of two methods by one kind of interval.
 
-    `mean` and `versus_mean` are each method's own, over the tasks that both answered, `difference`
-    is paired by task; `verdict_direct` is conclusive where the two intervals do not overlap.
+    `mean` and `versus_mean` are of each method, over the tasks that both answered; `difference` is
+    paired by task; `verdict_direct` is conclusive where the two methods' intervals do not overlap.
     """
 
     mean: Interval
@@ -97,7 +94,7 @@ class PairInterval(Struct, frozen=True):
 
 
 class PairColumns(Struct, frozen=True, eq=False):
-    """Comparisons of a method and P others by one kind of interval, as columns (P,).
+    """Comparisons of P pairs of methods by one kind of interval, as columns (P,).
 
     `mean`, `halfwidth` (NaN without an interval) and `constant` (3, P) are of the method, of the
     other and of the difference; verdicts are positions in :data:`VERDICTS`.
@@ -114,27 +111,26 @@ class PairColumns(Struct, frozen=True, eq=False):
 
     @classmethod
     def join(cls, parts: Sequence[PairColumns]) -> PairColumns:
-        """Join those of one kind, at least one."""
+        """Join the columns of at least one part, all of one kind."""
         columns = ([getattr(part, name) for part in parts] for name in _COLUMNS)
         joined = (np.concatenate(column, axis=-1) for column in columns)
         return cls(parts[0].kind, parts[0].level, *joined)
 
-    def some(self, places: NDArray[Any]) -> PairColumns:
-        """Return those of some pairs, by positions or a mask."""
-        columns = (getattr(self, name)[..., places] for name in _COLUMNS)
+    def select(self, rows: NDArray[Any]) -> PairColumns:
+        """Return the comparisons of some pairs, by positions or a mask."""
+        columns = (getattr(self, name)[..., rows] for name in _COLUMNS)
         return PairColumns(self.kind, self.level, *columns)
 
     def intervals(self) -> list[PairInterval]:
-        """Return the same as an object a pair."""
-        verdicts = (
+        """Return the comparisons as objects, one for each pair."""
+        mean, versus_mean, difference = (
+            of_columns(self.kind, self.level, self.tasks, *columns)
+            for columns in zip(self.mean, self.halfwidth, self.constant, strict=True)
+        )
+        verdicts, direct = (
             [VERDICTS[code] for code in codes.tolist()] for codes in (self.verdict, self.direct)
         )
-        return list(map(PairInterval, *map(self.intervals_of, range(3)), *verdicts))
-
-    def intervals_of(self, row: int) -> list[Interval]:
-        """Return the intervals of the method (0), of the other (1) or of the difference (2)."""
-        columns = (own[row] for own in (self.mean, self.halfwidth, self.constant))
-        return of_columns(self.kind, self.level, self.tasks, *columns)
+        return list(map(PairInterval, mean, versus_mean, difference, verdicts, direct))
 
 
 _COLUMNS = ("tasks", "mean", "halfwidth", "constant", "verdict", "direct")
@@ -143,7 +139,7 @@ _COLUMNS = ("tasks", "mean", "halfwidth", "constant", "verdict", "direct")
 class Comparison(Struct, frozen=True):
     """Two methods on the T tasks of a task set that both answered.
 
-    Values of the primary kind of interval are attributes:
+    Values of the primary kind of interval are also attributes:
     ``comparison.difference`` is ``comparison.intervals[comparison.interval_kind].difference``.
 
     Attributes
@@ -153,17 +149,16 @@ class Comparison(Struct, frozen=True):
     interval_kind
         The primary kind.
     intervals
-        By kind, that one first; others where they can be computed (:mod:`interval_kinds`).
+        By kind, the primary kind first; others where they can be computed (:mod:`interval_kinds`).
     verdict_closed
-        The direct verdict of the two methods' closed intervals; None where there are no such
-        results.
+        The direct verdict of the two methods' closed intervals; None without such results.
     reason
-        Why nothing is concluded where the tasks as such would allow it; else empty.
+        Why nothing is concluded although the tasks would allow it; else empty.
     run_error
-        Standard error that training both anew adds to the difference, percentage points, which the
-        intervals count; None where one method's is unknown.
+        Standard error of the difference due to training runs, percentage points, which the
+        intervals count; None where it is unknown for a method.
     of_one_model
-        Which of the two have one training run, and may differ from run to run: verdicts hold for
+        Which of the two methods have one training run but may vary between runs: verdicts hold for
         these trained models.
     """
 
@@ -185,23 +180,23 @@ class Comparison(Struct, frozen=True):
         return repr(self) if write is None else write(self)
 
     def __repr__(self) -> str:
-        others = [
+        additional = [
             f"{kind} {pair.difference.width} {pair.verdict.value!r}"
             for kind, pair in self.intervals.items()
             if kind != self.interval_kind
         ]
-        more = f"; {', '.join(others)}" if others else ""
+        ending = f"; {', '.join(additional)}" if additional else ""
         return (
             f"<Comparison on {self.dataset}/{self.task_set}: {self.method} minus {self.versus}\n"
-            f" = {self.difference}, verdict {self.verdict.value!r}{more}>"
+            f" = {self.difference}, verdict {self.verdict.value!r}{ending}>"
         )
 
     @property
     def about_new_images(self) -> Comparison | None:
-        """The same with the kind for new images as the primary one; None without such a kind.
+        """The comparison with the kind about new images as the primary one; None without it.
 
         Where tasks reuse images that is the kind that leaves images out; `verdict_closed` is then
-        that of the paired closed interval.
+        the verdict of the paired closed interval.
         """
         if self.interval_kind != "closed":
             return self
@@ -215,7 +210,7 @@ class Comparison(Struct, frozen=True):
 
     @property
     def displayed(self) -> Comparison:
-        """The same for display: about new images, if there is an interval for them."""
+        """The comparison for display: about new images, if there is an interval for them."""
         return self.about_new_images or self
 
     @property
@@ -257,10 +252,10 @@ def paired_verdicts(
 ) -> NDArray[np.int8]:
     """Return verdicts of paired differences, as positions in :data:`VERDICTS`, elementwise.
 
-    Conclusive when 0 lies outside the interval, *not estimable* without one (a half-width of NaN).
-    Differences that are all 0 are *identical*, unless right answers to other queries give them a
-    half-width; where all are equal but not 0, the exact sign-flip
-    test of the `independent` tasks decides, unless there are 0 of them.
+    A difference is conclusive if 0 lies outside its interval, *not estimable* without an interval
+    (a half-width of NaN).  Methods whose differences are all 0 are *identical*, unless they answer
+    other queries rightly, which gives a half-width.  Where all differences are equal but not 0, the
+    exact sign-flip test of the `independent` tasks decides, unless there are 0 of these.
     """
     tasks, mean = np.asarray(difference.tasks), np.asarray(difference.mean)
     better, worse, inconclusive, none = map(np.int8, (BETTER, WORSE, INCONCLUSIVE, NOT_ESTIMABLE))
@@ -268,15 +263,15 @@ def paired_verdicts(
     codes = np.where(np.abs(mean) > widths, claim, inconclusive)
     codes = np.where(np.isnan(widths), none, codes)
     constant = np.asarray(difference.constant)
-    if constant.any():  # rarely: it takes longer than all the rest
-        alike = conclusive(constant_p(tasks if independent is None else independent), level)
+    if constant.any():  # rare, and it takes longer than all the rest
+        enough = conclusive(constant_p(tasks if independent is None else independent), level)
         zeros = np.zeros(mean.shape)
-        reach = zeros if kind == "closed" else for_new_runs(zeros, difference.run_terms, level)
-        beyond = np.abs(mean) > reach
-        alike = np.where(alike, np.where(beyond, claim, inconclusive), none)
-        codes = codes if independent == 0 else np.where(constant, alike, codes)
-        same = np.where(np.asarray(widths) > 0, inconclusive, np.int8(IDENTICAL))
-        codes = np.where(np.asarray(difference.all_zero) & (tasks > 0), same, codes)
+        of_runs = zeros if kind == "closed" else for_new_runs(zeros, difference.run_terms, level)
+        beyond = np.abs(mean) > of_runs
+        of_constant = np.where(enough, np.where(beyond, claim, inconclusive), none)
+        codes = codes if independent == 0 else np.where(constant, of_constant, codes)
+        of_zeros = np.where(np.asarray(widths) > 0, inconclusive, np.int8(IDENTICAL))
+        codes = np.where(np.asarray(difference.all_zero) & (tasks > 0), of_zeros, codes)
     return np.asarray(codes)
 
 

@@ -1,1 +1,1 @@
-"""Intervals for new images: counts, their moments, and the means of tasks that share no image."""
+"""Counts of correct queries, their moments, and intervals of tasks that share no image."""

@@ -14,12 +14,12 @@ AnyInts = NDArray[np.integer[Any]]
 _LEAST = 1e-290
 
 
-def settled(values: Floats) -> Floats:
-    """Round values to ten significant digits.
+def round_significant(values: Floats) -> Floats:
+    """Round positive values to ten significant digits.
 
     The last digits of an eigenvector depend on the machine's linear algebra; a report must not.
-    Those that are too small to be scaled stay as they are.
+    Values below :data:`_LEAST` stay as they are.
     """
-    scaled = np.where((values > _LEAST) & np.isfinite(values), values, 1.0)
-    scale = 10.0 ** (9.0 - np.floor(np.log10(scaled)))
-    return np.where(scaled == values, np.round(values * scale) / scale, values)
+    scalable = np.where((values > _LEAST) & np.isfinite(values), values, 1.0)
+    scale = 10.0 ** (9.0 - np.floor(np.log10(scalable)))
+    return np.where(scalable == values, np.round(values * scale) / scale, values)

@@ -1,20 +1,21 @@
-"""Counts of correct queries per task, their moments, and what training runs add to these.
+"""Counts of correct queries per task, their moments, and the variance of training runs.
 
-A method of R runs on the same tasks has a mean of its own in each; with s² their variance, v = s²/R
-is what the mean over runs varies by if it is trained anew. With h the half-width that counts the
+The R runs of a method on the same tasks have R means; with s² their variance, v = s²/R is the
+variance of the mean over runs if the method is trained anew. With h the half-width that counts the
 tasks alone, and j and k two methods::
 
     h'² = h² + t(df)² (v_j + v_k)                              Zou & Donner, Stat. Med. 2008
     df  = (v_j + v_k)² / (v_j²/(R_j - 1) + v_k²/(R_k - 1))           Satterthwaite, Biometrics 1946
 
-and df at most 2 (R - 1), R the fewer runs. Two runs may differ little by chance; df must not be
-large for it, as one df for tasks and runs would be, or one that is the other method's. Equal runs
-count as copies of one.
+and df at most 2 (R - 1), R the fewer runs. Two runs may differ little by chance; this must not make
+df large, as it would with one df for tasks and runs, or with the df of the other method alone.
+Equal runs count as copies of one.
 
-Where every run answered tasks of its own, h and v both have the noise c of tasks, the variance of
-the mean of tasks that share no image: h'² = h² + t(df)² max(v - c, 0), at least t(df)² v. A method
-of one run has no such term: its interval is about this one trained model. *Closed* intervals have
-none either: they stay what the field prints, of runs with tasks of their own less each run's mean.
+Where every run answered other tasks, h and v both hold the noise c of tasks, the variance of the
+mean of tasks that share no image: h'² = h² + t(df)² max(v - c, 0), at least t(df)² v. A method of
+one run has no such term: its interval is about this one trained model. *Closed* intervals have none
+either, as the field prints them; of runs on different tasks they are about deviations from each
+run's mean.
 """
 
 from __future__ import annotations
@@ -34,63 +35,64 @@ from analysis_sql.intervals.arrays import Floats, Ints
 
 
 class RunTerms(NamedTuple):
-    """What training anew adds to methods or differences: numbers or arrays."""
+    """The variance that training runs add to methods or differences: numbers or arrays."""
 
     variance: Any
     square: Any
     """v_j + v_k, and the denominator of df."""
     of_tasks: Any = 0.0
-    """c, the part of `variance` that h has too."""
+    """c, the part of `variance` that is also in h."""
 
     @classmethod
     def joined(cls, *parts: RunTerms) -> RunTerms:
         """Add the terms of methods that are in one difference or sum, elementwise."""
-        return cls(*(np.stack(np.broadcast_arrays(*own)) for own in zip(*parts, strict=True))).sum()
+        fields = zip(*parts, strict=True)
+        return cls(*(np.stack(np.broadcast_arrays(*values)) for values in fields)).sum()
 
     def sum(self) -> RunTerms:
         """Add the terms of methods along the first axis.
 
-        df is at most n times the least R - 1 of the n methods whose runs differ, which it never
-        exceeds where all have as many.
+        df is at most n times the least R - 1 of the n methods whose runs differ, a bound that it
+        never exceeds where all have equally many runs.
         """
-        some = np.greater(self.square, 0)
+        methods = np.greater(self.square, 0).sum(axis=0)
         least = _freedom(self.variance, self.square).min(axis=0, initial=np.inf)
-        whole = np.sum(self.variance, axis=0)
-        bound = whole**2 / (np.maximum(some.sum(axis=0), 1) * least)
+        variance = np.sum(self.variance, axis=0)
+        bound = variance**2 / (np.maximum(methods, 1) * least)
         square = np.maximum(np.sum(self.square, axis=0), bound)
-        return RunTerms(whole, square, np.sum(self.of_tasks, axis=0))
+        return RunTerms(variance, square, np.sum(self.of_tasks, axis=0))
 
 
 NO_RUNS = RunTerms(0.0, 0.0)
 
 
 REFERENCE = 0.95
-"""The level at which a p-value takes the half-width that it interpolates from."""
+"""The level of the half-width from which p-values are interpolated."""
 
 _STEPS = 40
 """Halvings in the search for a p-value."""
 
 
 def run_terms(spreads: Sequence[float | None], runs: Sequence[int]) -> RunTerms:
-    """Return v and v²/(R-1) of methods (M,) from spreads s, None of a method of one run."""
+    """Return v and v²/(R-1) of methods (M,) from their s, which is None for one run."""
     number = np.maximum(np.asarray(runs, np.float64), 1.0)
     v = np.array([spread or 0.0 for spread in spreads]) ** 2 / number
     return RunTerms(v, v**2 / np.maximum(number - 1.0, 1.0))
 
 
 def run_means(y: Floats, run: Ints) -> Floats:
-    """Return the mean of every run (M, R) of values (M, B), whose tasks are of runs (B,) 0..R-1."""
+    """Return the mean of every run (M, R), from values (M, B) and the run of each task (B,)."""
     return np.stack([y[:, run == number].mean(axis=1) for number in range(run.max() + 1)], axis=1)
 
 
 def own_task_terms(means: Floats, run: Ints) -> tuple[Floats, Floats]:
     """Return v and v²/(R-1) of methods, on the diagonal, and of their differences: (M, M) each.
 
-    From the means of runs (M, R) in 0..1 where each run (B,) answered tasks of its own.  The mean
-    over all tasks weighs a run by its tasks: v is s² Σ (T_r/B)², s²/R where all have as many.
+    `means` (M, R), in 0..1, are of runs that each answered other tasks; `run` (B,) is the run of
+    each task.  The mean over all tasks weights a run by its tasks, so that v is s² Σ (T_r/B)².
     """
     means = 100.0 * means
-    variance = np.stack([(own - means).var(axis=1, ddof=1) for own in means])
+    variance = np.stack([(of_method - means).var(axis=1, ddof=1) for of_method in means])
     np.fill_diagonal(variance, means.var(axis=1, ddof=1))
     variance[variance < _ROUNDING**2] = 0.0
     variance *= np.square(np.bincount(run) / run.size).sum()
@@ -103,41 +105,41 @@ def for_new_runs(widths: Any, terms: RunTerms, level: float) -> Any:
     if not np.any(v):
         return widths
     t = -stdtrit(_freedom(v, square), (1.0 - level) / 2.0)
-    more = np.hypot(widths, t * np.sqrt(np.maximum(v - noise, 0.0)))
-    return np.maximum(more, t * np.sqrt(v))
+    widened = np.hypot(widths, t * np.sqrt(np.maximum(v - noise, 0.0)))
+    return np.maximum(widened, t * np.sqrt(v))
 
 
 def p_for_new_runs(
     p: Any, mean: Any, widths: Any, terms: RunTerms, *, bends: bool = True, alike: Any = False
 ) -> Any:
-    """Raise two-sided p-values to 1 minus the level from which on h' has 0, elementwise.
+    """Raise two-sided p-values to 1 minus the level at which h' ends at 0, elementwise.
 
-    From p-values without the runs, and half-widths at :data:`REFERENCE`; NaN stays NaN. Between
-    that level and the one at which h ends at 0, h is taken for Student's, of as many degrees as
-    both say; or (h/z)² for linear in z², unless it `bends`. Where differences are `alike`, h is 0
-    at every level.
+    `p` are p-values without runs, `widths` half-widths h at :data:`REFERENCE`; NaN stays NaN.
+    Between that level and the level at which h ends at 0, h is taken for Student's, with the df
+    that both half-widths imply, or (h/z)² for linear in z² unless h `bends`. Where differences are
+    `alike`, h is 0 at every level.
     """
-    p, mean, own, alike, *all_terms = np.broadcast_arrays(p, mean, widths, alike, *terms)
+    p, mean, widths, alike, *all_terms = np.broadcast_arrays(p, mean, widths, alike, *terms)
     variance, square, noise = all_terms
-    rows = np.array((variance > 0) & (p < 1.0) & (np.isfinite(own) | alike))  # 1 and NaN stay
+    rows = np.array((variance > 0) & (p < 1.0) & (np.isfinite(widths) | alike))  # 1 and NaN stay
     if not rows.any():
         return p
     size, v = np.abs(mean[rows]), variance[rows]
     df = _freedom(v, square[rows])
     raised = p.astype(np.float64)
     raised[rows] = np.maximum(p[rows], 2.0 * stdtr(df, -size / np.sqrt(v)))  # of the runs alone
-    more = np.maximum(v - noise[rows], 0.0)
-    some = ~alike[rows] & (more > 0)
-    rows[rows] = some
-    size, own, v, df = size[some], np.abs(own[rows]), more[some], df[some]
-    end = -ndtri(p[rows] / 2.0)  # infinite where p is too small for a number
-    of_tasks = _between_levels(own, size, end, bends)
+    added = np.maximum(v - noise[rows], 0.0)
+    with_both = ~alike[rows] & (added > 0)
+    rows[rows] = with_both
+    size, added, df = size[with_both], added[with_both], df[with_both]
+    end = -ndtri(p[rows] / 2.0)  # infinite where p underflows
+    squared_ratio = _interpolated(np.abs(widths[rows]), size, end, bends)
 
     low, high = np.zeros_like(size), np.clip(end, 0.0, 37.0)  # beyond, probabilities underflow
     for _ in range(_STEPS):
         z = (low + high) / 2.0
-        rest = np.maximum(size**2 - z**2 * of_tasks(z), 0.0)
-        outside = stdtr(df, -np.sqrt(rest / v)) < ndtr(-z)  # h' at z is less than the mean
+        rest = np.maximum(size**2 - z**2 * squared_ratio(z), 0.0)
+        outside = stdtr(df, -np.sqrt(rest / added)) < ndtr(-z)  # h' at z is less than the mean
         low, high = np.where(outside, z, low), np.where(outside, high, z)
     raised[rows] = np.maximum(2.0 * ndtr(-low), raised[rows])
     return raised
@@ -145,48 +147,48 @@ def p_for_new_runs(
 
 def _freedom(variance: Any, square: Any) -> Floats:
     """Return df from v_j + v_k and its denominator; infinite where runs do not differ."""
-    whole = np.asarray(variance, np.float64)
-    some = np.greater(square, 0)
-    freedom: Floats = np.divide(whole**2, square, out=np.full(whole.shape, np.inf), where=some)
+    v = np.asarray(variance, np.float64)
+    infinite = np.full(v.shape, np.inf)
+    freedom: Floats = np.divide(v**2, square, out=infinite, where=np.greater(square, 0))
     return freedom
 
 
-def _between_levels(
-    own: Floats, size: Floats, end: Floats, bends: bool
+def _interpolated(
+    widths: Floats, size: Floats, end: Floats, bends: bool
 ) -> Callable[[Floats], Floats]:
-    """Return (h/z)² as a function of z, from h = `own` at the reference level and `size` at `end`.
+    """Return (h/z)² as a function of z, from h = `widths` at the reference, `size` at z = `end`.
 
     Student's h² is about proportional to exp(b z²) - 1, with b = 1/df.  Where h² grows by less
     than z² does, and where it does not bend, (h/z)² is linear in z².
     """
-    at = -ndtri((1.0 - REFERENCE) / 2.0)
-    known = np.square(own / at)
-    far = np.isfinite(end) & (np.abs(end - at) > 1e-3) & (end > 1e-3)
-    last = np.where(far, end, at + 1.0) ** 2  # in place of uninformative ones
-    there = np.where(far, np.square(size) / last, known)
-    slope = (there - known) / (last - at**2)
-    low, high = np.minimum(last, at**2), np.maximum(last, at**2)
-    grown = np.where(last > at**2, there, known) * high
-    before = np.where(last > at**2, known, there) * low
+    reference = -ndtri((1.0 - REFERENCE) / 2.0)
+    at_reference = np.square(widths / reference)
+    far = np.isfinite(end) & (np.abs(end - reference) > 1e-3) & (end > 1e-3)
+    last = np.where(far, end, reference + 1.0) ** 2  # an end near the reference is uninformative
+    at_last = np.where(far, np.square(size) / last, at_reference)
+    slope = (at_last - at_reference) / (last - reference**2)
+    low, high = np.minimum(last, reference**2), np.maximum(last, reference**2)
+    grown = np.where(last > reference**2, at_last, at_reference) * high
+    before = np.where(last > reference**2, at_reference, at_last) * low
     ratio = np.divide(grown, before, out=np.ones_like(size), where=before > 0)
     bent = far & bends & (ratio > high / low * (1.0 + 1e-9))
-    some = 1.0 / high  # where it does not bend
-    grows = np.where(bent, ratio, 1.0)
-    least, most = np.zeros_like(size), np.where(bent, np.log(grows) / (high - low), some)
+    unused = 1.0 / high  # where it does not bend
+    log_ratio = np.log(np.where(bent, ratio, 1.0))
+    least, most = np.zeros_like(size), np.where(bent, log_ratio / (high - low), unused)
     for _ in range(_STEPS):
         b = (least + most) / 2.0
         short = np.expm1(b * high) < ratio * np.expm1(b * low)
         least, most = np.where(short, b, least), np.where(short, most, b)
-    b = np.where(bent, (least + most) / 2.0, some)
+    b = np.where(bent, (least + most) / 2.0, unused)
     unit = np.divide(before, np.expm1(b * low), out=np.zeros_like(size), where=bent)
 
-    def of_tasks(z: Floats) -> Floats:
+    def squared_ratio(z: Floats) -> Floats:
         square = np.maximum(np.square(z), 1e-12)
         inside = np.minimum(square, high)  # where it is evaluated
-        straight = np.maximum(known + slope * (square - at**2), 0.0)
+        straight = np.maximum(at_reference + slope * (square - reference**2), 0.0)
         return np.asarray(np.where(bent, unit * np.expm1(b * inside) / inside, straight))
 
-    return of_tasks
+    return squared_ratio
 
 
 Integers = int | NDArray[np.int64]
@@ -195,15 +197,15 @@ EXACT = isqrt(2**63 - 1)
 """T times the queries of a task, up to which moments are exact."""
 
 _ROUNDING = 1e-7
-"""Floats x that differ by less are equal: the square root of what rounding makes of x²."""
+"""Floats x that differ by less are equal: the square root of the rounding error of x²."""
 
 
 def subtract(
     x: NDArray[Any], queries: Integers, y: NDArray[Any], versus_queries: Integers
 ) -> tuple[NDArray[Any], Integers]:
-    """Subtract counts x - y (..., T), in the least common multiple of both numbers of queries."""
+    """Subtract counts x - y (..., T); return these and their unit, the least common multiple."""
     common = np.lcm(queries, versus_queries)
-    a, b = (np.asarray(common // own)[..., None] for own in (queries, versus_queries))
+    a, b = (np.asarray(common // number)[..., None] for number in (queries, versus_queries))
     if (a == 1).all() and (b == 1).all():
         return np.subtract(x, y, dtype=np.result_type(x, y, np.int64)), common
     return a * x - b * y, common
@@ -212,10 +214,10 @@ def subtract(
 class Moments(Struct, frozen=True, dict=True):
     """Sum and sum of squares of integers x_1..x_T, where x / `queries_per_task` is a share.
 
-    Counts are integers, so that equality, and a standard deviation of 0, are exact; division comes
-    last. Accuracies of unknown counts are floats with `queries_per_task` 1, equal where they differ
-    by rounding alone. Every attribute may be an array of methods or pairs. T·`queries_per_task` is
-    at most :data:`EXACT`.
+    Counts are integers, so that equality and a standard deviation of 0 are exact; division comes
+    last. Where counts are unknown, x are accuracies with `queries_per_task` 1, equal where they
+    differ by rounding alone. Every attribute may be an array of methods or pairs.
+    T·`queries_per_task` is at most :data:`EXACT`.
     """
 
     tasks: Integers
@@ -223,12 +225,12 @@ class Moments(Struct, frozen=True, dict=True):
     squares: Integers
     """T, Σx and Σx²."""
     queries_per_task: Integers
-    """What x counts of: K·Q, times the runs where there are several; Q where x is of one class."""
+    """The unit of x: K·Q, times the number of runs; Q where x is of one class."""
     run_variance: float | NDArray[np.float64] = 0.0
     run_square: float | NDArray[np.float64] = 0.0
-    """What training anew adds: :func:`analysis_sql.intervals.counts.run_terms`."""
+    """The run terms: :func:`analysis_sql.intervals.counts.run_terms`."""
     own_tasks: bool | NDArray[np.bool_] = False
-    """Whether every run answered tasks of its own."""
+    """Whether every run answered other tasks."""
 
     @classmethod
     def of(
@@ -245,12 +247,12 @@ class Moments(Struct, frozen=True, dict=True):
         columns = zip(*(part._columns() for part in parts), strict=True)
         return cls(*map(np.concatenate, columns))
 
-    def some(self, rows: Any) -> Moments:
+    def select(self, rows: Any) -> Moments:
         """Return the moments of some methods or pairs, by positions (of every axis) or a mask."""
         return Moments(*(column[rows] for column in self._columns()))
 
     def _columns(self) -> list[NDArray[Any]]:
-        """Return the attributes in order, each of the shape of all."""
+        """Return the attributes in order, broadcast to one shape."""
         return list(np.broadcast_arrays(*astuple(self)))
 
     def __neg__(self) -> Moments:
@@ -269,7 +271,7 @@ class Moments(Struct, frozen=True, dict=True):
 
     @property
     def run_terms(self) -> RunTerms:
-        """What training anew adds."""
+        """The variance that training runs add."""
         noise: Any = 0.0
         if np.any(self.own_tasks):
             noise = np.where(self.own_tasks, np.square(self.deviation) / self.tasks, 0.0)
@@ -278,7 +280,7 @@ class Moments(Struct, frozen=True, dict=True):
     def p_for_new_runs(
         self, p: Any, widths: Callable[[], Any], *, bends: bool = True, alike: Any = None
     ) -> Any:
-        """Raise p-values by :func:`p_for_new_runs`; `alike` are by default those that are equal."""
+        """Raise p-values by :func:`p_for_new_runs`; `alike` are by default the constant ones."""
         if not np.any(self.run_variance):
             return p
         alike = self.constant if alike is None else alike
@@ -313,7 +315,7 @@ class Moments(Struct, frozen=True, dict=True):
 
 
 class RightQueries(Struct, frozen=True, eq=False):
-    """How many of its runs answer each query rightly, or by how much shares differ.
+    """The number of a method's runs that answer each query rightly, or a difference of shares.
 
     `counts` (B, K·Q) are class by class in the order of the tasks' classes. `regained`
     (runs, B, K·Q), where it is known, is the class without which a wrong answer would be right,
@@ -332,8 +334,8 @@ class RightQueries(Struct, frozen=True, eq=False):
         """The share of runs that answer each query rightly (B, K·Q)."""
         return np.asarray(self.counts / self.runs)
 
-    def first(self, tasks: int) -> RightQueries | None:
-        """Return the same of the first tasks; None where not all of them are answered."""
+    def first_tasks(self, tasks: int) -> RightQueries | None:
+        """Return the right queries of the first tasks; None where not all are answered."""
         if len(self) < tasks:
             return None
         regained = None if self.regained is None else self.regained[:, :tasks]
@@ -344,10 +346,10 @@ class Counts(Struct, frozen=True, eq=False):
     """Counts of correct queries of M methods on the T tasks of a set.
 
     `correct` (M, T) are integers x, where x / `queries_per_task` is the share of a task's queries
-    that is right, 0 where a method did not answer; or accuracies of 0 to 1 where no counts are
-    known. Method i answered tasks 0..tasks[i]-1. `run_variance` and `run_square` are those of
-    :func:`run_terms`; `pair_terms` the same of differences, where it is not the sum of both, since
-    every run answered tasks of its own.
+    that is right, 0 where a method did not answer; or accuracies of 0 to 1 where counts are
+    unknown. Method i answered tasks 0..tasks[i]-1. `run_variance` and `run_square` are those of
+    :func:`run_terms`; `pair_terms` (M, M) are those of differences, where every run answered other
+    tasks and they are not sums of the methods' terms.
     """
 
     correct: NDArray[Any]
@@ -358,7 +360,7 @@ class Counts(Struct, frozen=True, eq=False):
     pair_terms: tuple[Floats, ...] | None = None
     own_tasks: bool = False
     right: tuple[RightQueries | None, ...] = ()
-    """Of each method which queries were right, None where nobody knows or it is not inductive."""
+    """The right queries of each method, None where unknown or the method is not inductive."""
 
     def __post_init__(self) -> None:
         queries = np.asarray(self.queries_per_task, np.int64)
@@ -378,23 +380,23 @@ class Counts(Struct, frozen=True, eq=False):
     ) -> Counts:
         """Join the counts of at least one method, (tasks,) each, over the first tasks of a set."""
         terms = run_terms(spreads, runs)[:2] if any(spreads) else ()
-        known = tuple(right) if any(own is not None for own in right) else ()
-        tasks = np.array([len(own) for own in counts], np.int64)
+        known = tuple(right) if any(queries is not None for queries in right) else ()
+        tasks = np.array([len(x) for x in counts], np.int64)
         correct = np.zeros((len(counts), int(tasks.max())), np.result_type(*counts))
-        for row, own in zip(correct, counts, strict=True):
-            row[: len(own)] = own
-        return replace(cls(correct, tasks, queries_per_task, *terms), right=known)
+        for row, x in zip(correct, counts, strict=True):
+            row[: len(x)] = x
+        return cls(correct, tasks, queries_per_task, *terms, right=known)
 
     @classmethod
     def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:
-        """Join accuracies (M, B) of methods each of whose runs answered tasks of its own.
+        """Join accuracies y (M, B) of methods whose runs each answered other tasks.
 
-        Of n tasks of a run, at least two, y less its mean is n/(n - 1) times as large: what tasks
-        share by their images would else count for less.
+        The deviations of a run of n tasks, at least two, from its mean are scaled by n/(n - 1): the
+        effect of images that tasks share would otherwise be underestimated.
         """
         means = run_means(y, run)
         terms = own_task_terms(means, run)
-        variance, square = (np.diagonal(own) for own in terms)
+        variance, square = map(np.diagonal, terms)
         tasks = np.bincount(run)[run]
         centred = (y - means[:, run]) * (tasks / (tasks - 1)) + y.mean(axis=1)[:, None]
         return cls(centred, np.full(len(y), run.size), 1, variance, square, terms, own_tasks=True)
@@ -402,7 +404,7 @@ class Counts(Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.correct)
 
-    def some(self, rows: NDArray[Any] | list[int]) -> Counts:
+    def select(self, rows: NDArray[Any] | list[int]) -> Counts:
         """Return the counts of some methods, by their positions or a mask."""
         return Counts(
             self.correct[rows],
@@ -410,24 +412,24 @@ class Counts(Struct, frozen=True, eq=False):
             self.queries_per_task[rows],
             self.run_variance[rows],
             self.run_square[rows],
-            self.pair_terms and tuple(own[rows][:, rows] for own in self.pair_terms),
+            self.pair_terms and tuple(terms[rows][:, rows] for terms in self.pair_terms),
             self.own_tasks,
             tuple(self.right[i] for i in np.arange(len(self))[rows]) if self.right else (),
         )
 
-    def first(self, tasks: int) -> Counts:
+    def first_tasks(self, tasks: int) -> Counts:
         """Return the counts of the first tasks of a set, which all of the methods answered."""
         return replace(self, correct=self.correct[:, :tasks], tasks=np.full(len(self), tasks))
 
     def terms_of_pairs(self, methods: Any, versus: Any) -> list[Any]:
-        """Return what training both anew adds to the differences of pairs."""
+        """Return the run variance and run square of the differences of pairs."""
         if self.pair_terms is None:
             both = (RunTerms(self.run_variance[i], self.run_square[i]) for i in (methods, versus))
             return [*RunTerms.joined(*both)[:2]]
-        return [own[methods, versus] for own in self.pair_terms]
+        return [terms[methods, versus] for terms in self.pair_terms]
 
     def differences(self, methods: Any, versus: Any, tasks: int) -> Counts:
-        """Subtract counts of second methods from those of first ones, over the first tasks."""
+        """Subtract the counts of `versus` from those of `methods`, over the first tasks."""
         x, y = (self.correct[rows, :tasks] for rows in (methods, versus))
         queries = self.queries_per_task
         differences, common = subtract(x, queries[methods], y, queries[versus])
@@ -436,7 +438,7 @@ class Counts(Struct, frozen=True, eq=False):
         return Counts(differences, of_each, common, variance, square, own_tasks=self.own_tasks)
 
     def moments(self) -> Moments:
-        """Return the moments of every method over its own tasks, arrays (M,)."""
+        """Return the moments of every method over the tasks that it answered, arrays (M,)."""
         x = self.correct
         wide = np.result_type(x, np.int64)
         total = x.sum(axis=1, dtype=wide)

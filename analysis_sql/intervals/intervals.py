@@ -9,8 +9,7 @@ open      t(T-1) · sd / sqrt(T)          new images of these classes, each clas
 ========  =============================  ==================================================
 
 Here z and t are two-sided quantiles at the level, sd the sample standard deviation over tasks.
-Other kinds need more than moments and have modules of their own; :mod:`analysis_sql.interval_kinds`
-lists all of them.
+Other kinds need more than moments; :mod:`analysis_sql.interval_kinds` lists all.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
 
 INDEPENDENT_TASKS = "new images of these classes, tasks taken as independent"
-"""What sign-flip tests, bounds and confidence sequences are about."""
+"""The estimand of sign-flip tests, bounds and confidence sequences."""
 
 
 class Interval(Struct, frozen=True):
@@ -35,10 +34,8 @@ class Interval(Struct, frozen=True):
 
     Attributes
     ----------
-    kind, level, tasks
-        Which interval, at which level, over how many tasks.
     mean
-        Of the accuracies, or of the paired differences.
+        Of accuracies, or of paired differences.
     halfwidth
         None where it cannot be estimated: T < 2, or a class-aware one of tasks that are all
         equal or all have the same classes.
@@ -90,14 +87,14 @@ def halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
 
 
 def task_halfwidths(moments: Moments, kind: IntervalKind, level: float) -> Any:
-    """Return the half-width of the same interval as if runs did not differ."""
+    """Return the half-widths as if runs did not differ, elementwise; NaN where T < 2."""
     return halfwidth_per_deviation(moments.tasks, kind, level) * moments.deviation
 
 
 def halfwidth_per_deviation(tasks: Any, kind: IntervalKind, level: float) -> Any:
-    """Return the half-width of an interval in standard deviations; NaN for fewer than two tasks."""
+    """Return the half-width of an interval in standard deviations; NaN where T < 2."""
     number = np.where(np.less(tasks, 2), nan, tasks)
-    tail = (1.0 - level) / 2.0  # the lower one, where floating point is finest
+    tail = (1.0 - level) / 2.0  # the lower tail, where floating point is finest
     quantile = ndtri(tail) if kind == "closed" else stdtrit(number - 1, tail)
     return -quantile / np.sqrt(number)
 
@@ -111,7 +108,7 @@ def intervals(
 
 
 def of_columns(kind: IntervalKind, level: float, *columns: Any) -> list[Interval]:
-    """Make intervals of tasks, means, half-widths (NaN without any) and whether all are equal."""
+    """Make intervals from columns: tasks, mean, half-width (NaN without an interval), constant."""
     rows = (column.tolist() for column in np.atleast_1d(*np.broadcast_arrays(*columns)))
     return [
         Interval(kind, level, tasks, mean, None if isnan(halfwidth) else halfwidth, constant)

@@ -5,8 +5,8 @@ noncentral t distribution, and the smallest detectable difference is the δ at w
 
     P(|t'(T-1; δ/se)| > t(T-1)) = power
 
-a number of standard errors that T, the level and the power fix (2.80 where T is large, at 80 %).
-It is about new images of these classes; for new classes see :mod:`analysis_sql.planning.planning`.
+In standard errors it depends on T, the level and the power alone (2.80 for large T, at 80 %).  It
+is about new images of these classes; for new classes see :mod:`analysis_sql.planning.planning`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from analysis_sql.intervals.intervals import check_level, task_halfwidths
 from benchmark_spec.errors import SpecError
 
 _STEPS = 200
-_ENOUGH = 1e-12
+_TOLERANCE = 1e-12
 
 
 def check_power(power: float, level: float = 0.95) -> float:
-    """Return `power` if a difference can be detected with it at this level."""
+    """Return `power` if it is a power that a test at this level can have."""
     if not 1.0 - check_level(level) < power <= 0.9999:
         raise SpecError(
             f"{power} is not a power",
@@ -48,14 +48,14 @@ def detectable_factor(tasks: int, level: float = 0.95, power: float = 0.8) -> fl
 
 
 def smallest_with_power(power_at: Callable[[float], float], power: float, high: float) -> float:
-    """Solve for the difference at which a rising function is `power`; `high` is a first guess."""
+    """Solve for the difference at which the increasing `power_at` is `power`, guessing `high`."""
     low = 0.0
     while power_at(high) < power:
         low, high = high, 2.0 * high
     for _ in range(_STEPS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if power_at(middle) < power else (low, middle)
-        if high - low < _ENOUGH * high:
+        if high - low < _TOLERANCE * high:
             break
     return (low + high) / 2.0
 
@@ -63,17 +63,16 @@ def smallest_with_power(power_at: Callable[[float], float], power: float, high: 
 def detectable_difference(moments: Moments, level: float = 0.95, power: float = 0.8) -> Any:
     """Compute the smallest true difference that these tasks would show, in percentage points.
 
-    As much more as the interval is wider for runs; NaN where T < 2, or all are equal.
+    It is scaled like the interval that runs widen; NaN where T < 2, or all tasks are equal.
     """
-    differences = detectable_difference_of(
-        moments.tasks, np.square(moments.deviation), level, power
-    )
+    variance = np.square(moments.deviation)
+    detectable = detectable_difference_of(moments.tasks, variance, level, power)
     if np.any(moments.run_variance):
         widths = task_halfwidths(moments, "open", level)
         widened = np.asarray(for_new_runs(widths, moments.run_terms, level))
-        wider = np.divide(widened, widths, out=np.ones_like(widened), where=widths > 0)
-        differences = differences * wider
-    return np.where(moments.constant, nan, differences)[()]
+        ratio = np.divide(widened, widths, out=np.ones_like(widened), where=widths > 0)
+        detectable = detectable * ratio
+    return np.where(moments.constant, nan, detectable)[()]
 
 
 def detectable_difference_of(
@@ -81,26 +80,22 @@ def detectable_difference_of(
 ) -> Any:
     """Compute the smallest detectable difference of T tasks with this variance, elementwise."""
     tasks, variance = np.broadcast_arrays(tasks, np.asarray(variance, np.float64))
-    different, which = np.unique(tasks, return_inverse=True)
-    factors = np.array(
-        [
-            detectable_factor(t, level, power) / np.sqrt(t) if t > 1 else nan
-            for t in different.tolist()
-        ]
-    )
-    return (factors[which.reshape(tasks.shape)] * np.sqrt(variance))[()]
+    numbers, position = np.unique(tasks, return_inverse=True)
+    factors = [
+        detectable_factor(t, level, power) / np.sqrt(t) if t > 1 else nan for t in numbers.tolist()
+    ]
+    return (np.array(factors)[position.reshape(tasks.shape)] * np.sqrt(variance))[()]
 
 
 _FAR = 38.0
-"""Noncentrality from which nothing lies in the other tail; old versions of scipy sum its series for
-hours."""
+"""Noncentrality above which the other tail is 0; old versions of scipy sum its series for hours."""
 
 
 def _power(noncentrality: float, freedom: int, critical: float) -> float:
-    """Return both tails of the noncentral t distribution."""
+    """Return the probability of both tails of the noncentral t distribution."""
     above = 1.0 - nctdtr(freedom, noncentrality, critical)
     if noncentrality > _FAR:
         return float(above)
     below = nctdtr(freedom, noncentrality, -critical)
-    # far in a tail the series may fail; it is 0 there
+    # far in a tail, where the probability is 0, the series may fail
     return float(above) + (float(below) if 0.0 <= below <= 1.0 else 0.0)

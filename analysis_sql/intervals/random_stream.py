@@ -2,7 +2,7 @@
 
 numpy promises the raw stream of its bit generators, not the methods of ``Generator``; so the
 arithmetic from 64-bit words to numbers is done here, and a task set comes out the same on every
-platform and under every numpy.  Anyone can write it again from three sentences:
+platform and under every numpy.  Three sentences define it:
 
 - *Key*: the first 16 bytes of the SHA-256 of the JSON array ``["fslbench-stream-1", part, ...]``,
   as one little-endian integer, keys a Philox4x64-10 whose counter starts at 0.
@@ -30,7 +30,7 @@ _WORDS_PER_COUNTER = 4
 class Stream:
     """A keyed, seekable stream of uniform random words.
 
-    Methods take words one after another, as a plain loop would, whatever the size of the request.
+    Methods take the next words in order, as a plain loop would, whatever the size of the request.
     """
 
     def __init__(self, *key: str | int) -> None:
@@ -51,9 +51,9 @@ class Stream:
         return self._generator.random_raw(count)
 
     def integers(self, bounds: Ints) -> Ints:
-        """Draw an integer for each bound, uniform in 0..bound-1, without bias: int64, of its shape.
+        """Draw an unbiased integer in 0..bound-1 for each positive bound, int64 of their shape.
 
-        The bounds are positive, and are read in C order.
+        Bounds are read in C order.
         """
         below = bounds.reshape(-1).astype(np.uint64)
         last_fair = _MAX_WORD - (np.uint64(0) - below) % below  # 2^64 mod n = (2^64 - n) mod n

@@ -1,17 +1,17 @@
-"""Stop when the verdict is known: a confidence sequence (docs/many_methods.md).
+"""Confidence sequences, by which a run stops when the verdict is known (docs/many_methods.md).
 
 A *confidence sequence* is an interval after every task such that, with probability `level`, **all
-of them** hold.  It is made by betting (Waudby-Smith & Ramdas, J. R. Statist.  Soc.  B 2024):
-against the claim that the mean difference is at most m, the chance that a capital of 1 ever reaches
+of them** hold.  It is made by betting (Waudby-Smith & Ramdas, J. R. Statist. Soc. B 2024): if the
+mean difference is at most m, the probability that a capital of 1 bet against this ever reaches
 2/(1 - level) is at most (1 - level)/2 (Ville, 1939).  With y_t = d_t/(K·Q) the capital is
 
     Σ_j w_j Π_s [(1 - c_j) + c_j (1 + y_s)/(1 + m)],
     c_j = 63/64 · 2^-j, w_j in proportion, j = 0..7
 
-It assumes of the differences only that they lie in [-1, 1].  Every factor falls as m rises, so
-what is not rejected is an interval.  Capital depends on how often each difference occurred and not
-on their order; ends are multiples of 2^-16, rounded outwards.  The interval reported is what all
-intervals so far have in common.
+The only assumption is that differences lie in [-1, 1].  Every factor decreases in m, so the m that
+are not rejected are an interval.  The capital depends on how often each difference occurred and not
+on their order; ends are multiples of 2^-16, rounded outwards.  The reported interval is the
+intersection of all intervals so far.
 
 It is about new images of these classes, **tasks taken as independent** draws with one mean.  An
 open set is drawn without replacement, so that later tasks have the large classes only, and the mean
@@ -19,9 +19,8 @@ may drift.  With n_c tasks of class c, the worst differences of mean 0 over the 
 
     y_t = s/K Σ_{c in t} (1[n_c >= j] - p_j),      p_j = Σ_{n_c >= j} n_c / Σ n_c,
 
-and the *misleading capital* is the most that the bets make of any of them at any task.  A set
-**drifts**, and no run on it may stop early, if it reaches a quarter of the 2/(1 - level) that
-conclude.
+and the *misleading capital* is the largest that the bets make of any of them at any task.  A set
+**drifts**, and no run on it may stop early, if it reaches a quarter of the conclusive 2/(1 - level).
 """
 
 from __future__ import annotations
@@ -49,16 +48,16 @@ class SequenceInterval(Struct, frozen=True):
     mean: float
     low: float
     high: float
-    """What the intervals so far have in common.  If `low` is above `high` they have nothing in
-    common: the tasks contradict a single mean (or the sequence is one of the few that miss)."""
+    """The intersection of the intervals so far.  It is empty, with `low` above `high`, if the tasks
+    contradict a single mean (or the sequence is one of the few that miss)."""
     conclusive_at: int | None
-    """After how many tasks 0 was first outside; None if it never was."""
+    """The number of tasks after which 0 was first outside; None if it never was."""
     sign: int
     """1 or -1, the verdict since then; 0 if there is none."""
 
 
 class ConfidenceSequence:
-    """A confidence sequence to be fed task by task; see the module's docstring.
+    """A confidence sequence that is updated task by task.
 
     Differences are integers from minus to plus `queries_per_task`, K·Q times the runs.
     """
@@ -95,7 +94,7 @@ class ConfidenceSequence:
         )
 
     def _raise(self, side: int, d: Ints, times: Floats) -> None:
-        """Reject as many more claims as the capital allows: gallop, then bisect."""
+        """Reject as many more claims as the capital allows, by galloping and bisection."""
 
         def rejects(claim: int) -> bool:
             capitals = times @ log_factors(d / self.queries_per_task, claim / GRID) + LOG_WEIGHTS
@@ -118,22 +117,22 @@ def log_factors(y: Floats, m: float) -> Floats:
 
 
 _SIZES = 2.0 ** -np.arange(4.0)
-"""Of the differences: as large as can be, and its halves."""
+"""The sizes of the differences: the largest possible, and its halves."""
 _MOST_CUTS = 64
-"""Numbers of uses at which classes are divided, at most."""
+"""The most numbers of uses j at which classes are divided."""
 _TOLERABLE = 0.25
-"""Of the capital that concludes: up to here simulated sequences keep their level."""
+"""The share of the conclusive capital up to which simulated sequences keep their level."""
 _LEAST_LEVEL = 0.9
 """Lower levels are judged as this one: at the lowest, any capital would be too much."""
 
 
 def tolerable_capital(level: float) -> float:
-    """Return the misleading capital above which sequences of a level are too often wrong."""
+    """Return the misleading capital above which sequences of a level are wrong too often."""
     return _TOLERABLE * 2.0 / (1.0 - max(level, _LEAST_LEVEL))
 
 
 def misleading_capital(class_ids: AnyInts) -> float:
-    """Return the most capital against methods that are equal over the set, 1 if none.
+    """Return the largest capital against methods that are equal over the set, at least 1.
 
     `class_ids` are the classes of each task, int (T, K), in the order of the tasks.
     """
@@ -142,22 +141,22 @@ def misleading_capital(class_ids: AnyInts) -> float:
     members = members.reshape(ids.shape)
     cuts = np.unique(uses)[1:]
     if not cuts.size:
-        return 1.0  # every class is used as often: nothing is known by which they could differ
+        return 1.0  # every class is used equally often: no class has more late tasks than others
     if cuts.size > _MOST_CUTS:
         cuts = np.unique(np.quantile(cuts, np.linspace(0, 1, _MOST_CUTS), method="nearest"))
     often = uses >= cuts[:, None]
     share = (often @ uses / uses.sum())[:, None]
-    sides = (often - share) / np.maximum(share, 1.0 - share)
+    effects = (often - share) / np.maximum(share, 1.0 - share)
     return max(
-        _peak(size * sign * side[members].mean(axis=1))
-        for side in sides
+        _peak_capital(size * sign * effect[members].mean(axis=1))
+        for effect in effects
         for size in _SIZES
         for sign in (1.0, -1.0)
     )
 
 
-def _peak(y: Floats) -> float:
-    """Return the most that bets make of differences (T,) in [-1, 1] if their mean is at most 0."""
+def _peak_capital(y: Floats) -> float:
+    """Return the largest capital over tasks, from differences y (T,), against a mean of 0."""
     capital = np.cumsum(np.log1p(BETS[:, None] * y), axis=1) + LOG_WEIGHTS[:, None]
     with np.errstate(over="ignore"):  # infinitely much is too much
         return float(np.exp(np.logaddexp.reduce(capital, axis=0).max()))

@@ -1,11 +1,11 @@
-"""Tails of Student's law for very many numbers, and quantiles of mixtures of such laws.
+"""Fast tails of Student's t distribution, and quantiles of mixtures of such distributions.
 
 :func:`student_tail` takes a tenth of the time of :func:`scipy.special.stdtr`.
 
-With z = sqrt(f ln(1 + x²/f)), f the degrees of freedom, the chance is exp(-z²/2) times a factor
-that hardly bends.  The logarithm of the factor is interpolated in z by polynomials that go through
-:data:`_POINTS` Chebyshev points of each piece, which :func:`stdtr` gives; so all results agree with
-it to a relative 1e-12, far out too, and each depends on its own x alone.
+With z = sqrt(f ln(1 + x²/f)), f the degrees of freedom, the tail is exp(-z²/2) times a factor that
+is nearly linear in z.  The logarithm of the factor is interpolated in z by polynomials through
+:data:`_POINTS` Chebyshev points of each piece, where :func:`stdtr` gives it; so all results agree
+with it to a relative 1e-12, far out too, and each depends on its x alone.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from analysis_sql.intervals.arrays import Floats
 _PIECES = 16
 """Pieces of a unit of z."""
 _FARTHEST = 36
-"""z up to which there are some; less with few degrees of freedom.  Chances are 1e-120 there."""
+"""z up to which there are pieces, less with few degrees of freedom.  The tail is 1e-120 there."""
 _POINTS = 7
 _AT_ONCE = 1 << 14
 """Numbers held at once, few enough for the processor's cache."""
 
 _NEGLIGIBLE = 1e-12
-"""Weights below this share of what is left outside are left out."""
+"""Weights below this share of alpha are left out."""
 
 NODE = 1.0 / 64.0
 """Distance of the nodes of ln(se)."""
 BLOCK = 64
-"""Nodes begin and end at multiples of it, so that what else is computed moves no digit of a sum."""
+"""Nodes begin and end at multiples of it, so that sums do not depend on what else is computed."""
 _AROUND = np.arange(-3, 5)
 _PARTS = np.linalg.inv(polynomial.polyvander(_AROUND, _AROUND.size - 1).T)
-"""What each node around has of each power of a place between the middle two."""
+"""The share of each of eight nodes around in each power of a place between the middle two."""
 _NINE = np.arange(9)
 
 
@@ -53,15 +53,15 @@ def _pieces(freedom: int) -> Floats:
 
 
 def student_tail(freedom: int, x: Floats) -> Floats:
-    """Compute P(t > x), t Student's with so many degrees of freedom, for x of at least 0."""
+    """Compute P(t > x) for x of at least 0, t with `freedom` degrees of freedom."""
     shape, x = x.shape, x.reshape(-1)
     pieces = _pieces(freedom)
     last = pieces.shape[1] - 1
     reach = math.sqrt(freedom * math.expm1(((last + 1) / _PIECES) ** 2 / freedom))
-    chances = np.empty(x.shape)
+    tails = np.empty(x.shape)
     for start in range(0, x.size, _AT_ONCE):
-        some = slice(start, start + _AT_ONCE)
-        near = np.minimum(x[some], reach)
+        block = slice(start, start + _AT_ONCE)
+        near = np.minimum(x[block], reach)
         twice = freedom * np.log1p(near * near / freedom)
         place = np.sqrt(twice) * _PIECES
         piece = np.minimum(place, last).astype(np.intp)
@@ -74,17 +74,17 @@ def student_tail(freedom: int, x: Floats) -> Floats:
             factor += coefficients.take(piece)
         twice *= -0.5
         factor += twice
-        chances[some] = np.exp(factor)
+        tails[block] = np.exp(factor)
     far = np.flatnonzero(x > reach)
-    chances[far] = stdtr(freedom, -x[far])
-    return chances.reshape(shape)
+    tails[far] = stdtr(freedom, -x[far])
+    return tails.reshape(shape)
 
 
 def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
-    """Solve for the h (P,) at which mixtures, scaled by `errors` (P, G), leave `alpha` outside.
+    """Solve for the h (P,) outside which mixtures of `weights` and `errors` (P, G) leave `alpha`.
 
-    A weight is divided between the eight nodes of ln(se) around, negative parts among them, as the
-    polynomial through a function's values there weighs these.
+    A weight is divided between the eight nodes of ln(se) around it, as the polynomial through a
+    function's values at these nodes weights them; some parts are negative.
     """
     kept = np.flatnonzero(weights > _NEGLIGIBLE * alpha)
     row = kept // weights.shape[1]
@@ -103,30 +103,31 @@ def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: floa
 
 
 def node_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: float) -> Floats:
-    """Solve for the same of weights (P, N) on nodes of ln(se), the first at `errors[:, 0]`.
+    """Solve for the h (P,) of weights (P, N) on nodes of ln(se), the first at `errors[:, 0]`.
 
-    For an ln(h) that is whole nodes away, what lies outside is a sum over a table.  ln(h) is found
-    among these, and then interpolated in the logarithms of what nine of them leave.
+    If ln(h) is a whole number of nodes, the probability outside is a sum over a table.  ln(h) is
+    searched among these, and then interpolated in the log probabilities of nine of them.
     """
     kept = np.flatnonzero((np.abs(weights) > _NEGLIGIBLE * alpha).any(axis=0)) // BLOCK * BLOCK
     weights = np.ascontiguousarray(weights[:, kept[0] : kept[-1] + BLOCK])
-    unit, some_tails, tails = _node_tails(freedom, alpha, weights.shape[1])
-    at = 8 * np.maximum((weights @ some_tails > alpha).sum(axis=1) - 1, 0)
-    outside = np.matmul(tails[at[:, None] + _NINE], weights[:, :, None])[:, :, 0]
+    unit, coarse_tails, tails = _node_tails(freedom, alpha, weights.shape[1])
+    start = 8 * np.maximum((weights @ coarse_tails > alpha).sum(axis=1) - 1, 0)
+    outside = np.matmul(tails[start[:, None] + _NINE], weights[:, :, None])[:, :, 0]
     excess = np.log(outside.T / alpha)
     gaps = excess[:, None] - excess
     gaps[_NINE, _NINE] = 1.0
     parts = -excess / gaps
     parts[_NINE, _NINE] = 1.0
-    place = kept[0] + unit + at + _NINE @ parts.prod(axis=1)
+    place = kept[0] + unit + start + _NINE @ parts.prod(axis=1)
     return np.asarray(errors[:, 0] * np.exp(NODE * place))
 
 
 @lru_cache(maxsize=16)
 def _node_tails(freedom: int, alpha: float, nodes: int) -> tuple[int, Floats, Floats]:
-    """Return the ln(h) of one law in nodes, rounded down, and what each node leaves outside h.
+    """Return ln(h) of a single t distribution in nodes, rounded down, and tables of tails.
 
-    For h from there on: of every eighth (N, H / 8), and of all (H, N).
+    A table has the probability that each node leaves outside h, for h from there on: of every
+    eighth h (N, H / 8), and of all (H, N).
     """
     unit = math.floor(np.log(-stdtrit(freedom, alpha / 2.0)) / NODE)
     x = np.exp(NODE * (unit + np.arange(nodes + 16, -nodes, -1)))

@@ -26,9 +26,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from analysis_sql.comparison.pairs import Kind, Laws, Places
+from analysis_sql.comparison.pairs import Kind, Laws, Positions
 from analysis_sql.comparison.verdicts import constant_p
-from analysis_sql.intervals.arrays import Bools, Floats, Ints, settled
+from analysis_sql.intervals.arrays import Bools, Floats, Ints, round_significant
 from analysis_sql.intervals.counts import (
     NO_RUNS,
     REFERENCE,
@@ -239,7 +239,9 @@ class Influences:
         self._constant = np.ptp(values, axis=1) <= _CONSTANT
         self._design: Any = design
         self._noise = self._noise_of(values)
-        self._right = [own and own.first(design.tasks) for own in right] or [None] * len(values)
+        self._right = [own and own.first_tasks(design.tasks) for own in right] or [None] * len(
+            values
+        )
         self._sums: dict[LeftOut, Sums] = {}
         self._queries: ProductSums | None = None
         self._all_ways: AllWaySums | None = None
@@ -433,17 +435,20 @@ class LeftOutLaws(Struct, frozen=True):
     def halfwidths(self, moments: Moments, level: float) -> Floats:
         """Compute half-widths in percentage points; NaN if infinite."""
         own = getattr(self.found(level), self.name).halfwidth[self.at]
-        own = np.where(np.isinf(own), np.nan, settled(100.0 * own))
+        own = np.where(np.isinf(own), np.nan, round_significant(100.0 * own))
         return np.asarray(for_new_runs(own, moments.run_terms, level))
 
     def p(self, moments: Moments) -> Floats:
         """Compute two-sided p-values; the sign test's of constants, or NaN."""
         spread = getattr(self.found(REFERENCE), self.name)
         widths = spread.halfwidth[self.at]
-        p = np.where(np.isfinite(widths), settled(spread.p[self.at]), np.nan)
+        p = np.where(np.isfinite(widths), round_significant(spread.p[self.at]), np.nan)
         alike = np.asarray(moments.constant) & (self.independent > 0)
         p = np.where(alike, constant_p(self.independent), p)
-        at_reference, bends = partial(settled, 100.0 * widths), bool(np.isfinite(spread.df).any())
+        at_reference, bends = (
+            partial(round_significant, 100.0 * widths),
+            bool(np.isfinite(spread.df).any()),
+        )
         p = moments.p_for_new_runs(p, at_reference, bends=bends, alike=alike)
         return np.where(np.asarray(moments.all_zero), 1.0, p)
 
@@ -454,7 +459,12 @@ class LeftOutKind(Kind, frozen=True):
     name: LeftOut
 
     def laws(
-        self, design: FirstTasks, counts: Counts, tasks: int, pairs: Places | None, moments: Moments
+        self,
+        design: FirstTasks,
+        counts: Counts,
+        tasks: int,
+        pairs: Positions | None,
+        moments: Moments,
     ) -> Iterator[tuple[Any, Laws]]:
         """Give the laws of the kind and of those before it, none of which is wider."""
         if (first := design.at(tasks, self.name)) is None:

@@ -173,7 +173,7 @@ def detectable(widths: Floats, sd: float, power: float) -> float:
 def detectable_in_deviations(design: ClassDesign, level: float, power: float) -> Floats:
     """Compute the smallest detectable difference over sqrt(Var(mean)), at :data:`NODES`."""
     differences = []
-    for ratio in np.exp(np.array(NODES)) / design.typical:
+    for ratio in np.exp(np.array(NODES)) / design.mean_eigenvalue:
         parts = Components(float(ratio), 1.0, 0.0)
         widths = simulated_halfwidths(parts, design, 1, level, sets=_FEWER, seed=0)
         sd = sqrt(parts.variance_of_mean(design, 1))
@@ -267,7 +267,7 @@ def detectable_class_aware(
     first = designs[0]
     if first.disjoint:
         return detectable_open(likely, designs, query, level, power)
-    shares = likely.classes * first.typical / likely.within_at(query)
+    shares = likely.classes * first.mean_eigenvalue / likely.within_at(query)
     strength = np.log(np.maximum(shares, np.exp(NODES[0])))
     factor = np.interp(strength, NODES, detectable_in_deviations(first, level, power))
     deviations = [np.sqrt(likely.variance_of_mean(design, query)) for design in designs]

@@ -1,1 +1,1 @@
-"""Which methods may be the best, and what the evidence for each comparison is."""
+"""Which methods may be the best, and the evidence for each comparison."""

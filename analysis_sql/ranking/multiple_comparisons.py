@@ -1,10 +1,10 @@
 """Which of many methods differ, and which are not significantly different from the best.
 
 **Confidence set of the best** (Hsu, Annals of Statistics 1981; Mogstad, Romano, Shaikh & Wilhelm,
-Review of Economic Studies 2024): the *leader* has the highest mean of M methods, and another is
-excluded if the leader is significantly better in the one-sided paired test at (1 - level)/(M - 1).
-With confidence `level` a method of the highest expected accuracy is in the rest; that all of
-several best methods are, or that those excluded are worse, is not claimed.
+Review of Economic Studies 2024): the *leader* has the highest mean of M methods, and another method
+is excluded if the leader is significantly better in the one-sided paired test at
+(1 - level)/(M - 1).  With confidence `level` a method with the highest expected accuracy is in the
+set.  It is not claimed that all of several best methods are, or that excluded methods are worse.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from analysis_sql.intervals.sign_flip import sign_flips
 from benchmark_spec.protocol import IntervalKind
 
 FEW_TASKS = 50
-"""Below so many tasks the sign-flip test is reported with Student's interval."""
+"""With fewer tasks the sign-flip test is reported beside Student's interval."""
 
 POWER = 0.8
-"""Power of the detectable difference; at levels of at most 20 % there is none."""
+"""Power of the detectable difference, which does not exist at levels of at most 20 %."""
 
 
 class Evidence(Struct, frozen=True):
@@ -40,15 +40,15 @@ class Evidence(Struct, frozen=True):
     p: float | None
     """Two-sided, of the test that the interval inverts; None where T < 2."""
     p_sign_flip: float | None
-    """Of few tasks only (below :data:`FEW_TASKS`): the exact sign-flip test, about new images of
-    these classes, tasks taken as independent; None where training runs of one of the two differ, of
-    which it knows nothing."""
+    """The exact sign-flip test of fewer than :data:`FEW_TASKS` tasks, about new images of these
+    classes, tasks taken as independent; None where training runs of one of the two differ, which it
+    does not count."""
     detectable: float | None
     """The smallest true difference that these tasks would show four times in five, for new images
     of these classes, the tasks' standard deviation taken as true (percentage points); None where it
     is unknown."""
     identical: Saturation | None
-    """Where the two agree on every task: bounds on how many others they may differ."""
+    """Bounds on the share of other tasks on which two methods differ that agree on all of these."""
 
 
 def evidence(
@@ -57,20 +57,20 @@ def evidence(
     """Gather the evidence of P pairs of methods from their differences on T tasks, T at least 1."""
     correct, tasks = differences.correct, differences.correct.shape[1]
     moments = differences.moments()
-    few = design is not None and 2 <= tasks < FEW_TASKS
-    alone = few & (differences.run_variance == 0)
-    shares = np.asarray(paired_p(moments, kind), float)
-    detectable = np.full(shares.shape, np.nan)
+    few_tasks = design is not None and 2 <= tasks < FEW_TASKS
+    without_runs = few_tasks & (differences.run_variance == 0)
+    p = np.asarray(paired_p(moments, kind), float)
+    detectable = np.full(p.shape, np.nan)
     if 1.0 - level < POWER:
         detectable[:] = detectable_difference(moments, level)
-    exact = np.full(shares.shape, np.nan)
-    exact[alone] = sign_flips(correct[alone])
+    p_sign_flip = np.full(p.shape, np.nan)
+    p_sign_flip[without_runs] = sign_flips(correct[without_runs])
     identical = np.asarray(moments.all_zero)
-    bound = zeros(design, tasks, level) if identical.any() else None
+    bound = saturation(design, tasks, level) if identical.any() else None
     return [
         Evidence(
-            p=_or_none(shares[i]),
-            p_sign_flip=_or_none(exact[i]),
+            p=_or_none(p[i]),
+            p_sign_flip=_or_none(p_sign_flip[i]),
             detectable=_or_none(detectable[i]),
             identical=bound if identical[i] else None,
         )
@@ -79,15 +79,18 @@ def evidence(
 
 
 NO_EVIDENCE = Evidence(None, None, None, None)
-"""Of results that were stopped by what they showed."""
+"""The evidence of results that a stopping rule ended."""
 
 
 def _or_none(value: float) -> float | None:
     return None if isnan(value) else float(value)
 
 
-def zeros(design: ClassDesign | None, tasks: int, level: float) -> Saturation | None:
-    """Bound the errors, or differences, of others, given none on T tasks; None for closed sets."""
+def saturation(design: ClassDesign | None, tasks: int, level: float) -> Saturation | None:
+    """Bound the share of tasks with an error or difference, given none on T tasks.
+
+    None for closed sets, which have no design.
+    """
     if design is None or tasks < 1:
         return None
     disjoint = design.prefix(tasks).disjoint_tasks
@@ -105,7 +108,7 @@ class VerdictCounts(Struct, frozen=True):
 
     @property
     def conclusive(self) -> int:
-        """Comparisons that found a difference."""
+        """Comparisons with a significant difference."""
         return self.better + self.worse
 
     @property
@@ -115,12 +118,12 @@ class VerdictCounts(Struct, frozen=True):
 
     @property
     def share(self) -> float | None:
-        """Conclusive ones among those that could be made."""
+        """Share of conclusive comparisons among those that could be made."""
         return self.conclusive / self.compared if self.compared else None
 
 
 def count_verdicts(verdicts: Mapping[str, NDArray[np.int8]]) -> dict[str, VerdictCounts]:
-    """Count verdicts, positions or -1, by kind, as Figure 6 of Lafargue et al. (TMLR 2024) does."""
+    """Count verdicts (positions or -1) by kind, as in Figure 6 of Lafargue et al. (TMLR 2024)."""
     return {
         kind: VerdictCounts(*(int((codes == code).sum()) for code in range(len(VERDICTS))))
         for kind, codes in verdicts.items()
@@ -132,26 +135,26 @@ MOST_PAIRED = 100
 
 
 class AdjustedPairs(Struct, frozen=True, eq=False):
-    """Pairs of M methods with p-values adjusted for all of them, at whatever level."""
+    """Pairs of M methods with p-values adjusted for all pairs, for every level."""
 
     methods: int
     first: Ints
     second: Ints
     """int (P,): positions of the methods of each pair."""
     p: NDArray[np.float64]
-    """float (P,): adjusted."""
+    """float (P,): adjusted p-values."""
     family: int
-    """For how many pairs it is: all that can be compared, whether they are here or not."""
+    """Number of pairs that can be compared, for which p-values are adjusted."""
     by_holm: bool
-    """Whether by Holm's procedure; else by Bonferroni's, which finds no more."""
+    """Whether by Holm's procedure; else by Bonferroni's, which is never more powerful."""
 
-    def of(self, method: int, level: float) -> Bools:
+    def differing_from(self, method: int, level: float) -> Bools:
         """Return which methods differ significantly from a method, (M,)."""
-        significant = np.zeros(self.methods, np.bool_)
-        with_it = (self.first == method) | (self.second == method)
-        others = (self.first + self.second - method)[with_it]
-        significant[others] = conclusive(self.p, level)[with_it]
-        return significant
+        differing = np.zeros(self.methods, np.bool_)
+        with_method = (self.first == method) | (self.second == method)
+        others = (self.first + self.second - method)[with_method]
+        differing[others] = conclusive(self.p, level)[with_method]
+        return differing
 
 
 def adjusted_pairs(
@@ -162,25 +165,23 @@ def adjusted_pairs(
     only: int | None = None,
     rows: Sequence[int] | None = None,
 ) -> AdjustedPairs:
-    """Compare all pairs of M methods that answered the same tasks, adjusted for all of them.
+    """Compare all pairs of M methods on the same tasks, with p-values adjusted for all pairs.
 
-    The design is of the kind, None for the primary kind. Pairs with the method
-    `only` are enough: of more than :data:`MOST_PAIRED` methods these alone, by Bonferroni's
-    procedure. The methods are those at `rows` of the counts, or all.
+    `design` is the one of the kind, None for the primary kind.  The methods are those at `rows` of
+    the counts, or all.  With `only`, pairs with that method are enough: of more than
+    :data:`MOST_PAIRED` methods these alone are compared, by Bonferroni's procedure.
     """
-    at = np.arange(len(counts)) if rows is None else np.array(rows, np.int64)
-    methods = at.size
-    first, second = np.triu_indices(methods, 1)
-    by_holm = True
-    if only is not None and methods > MOST_PAIRED:
-        by_holm = False
+    positions = np.arange(len(counts)) if rows is None else np.array(rows, np.int64)
+    methods = positions.size
+    by_holm = only is None or methods <= MOST_PAIRED
+    if only is None or by_holm:
+        first, second = np.triu_indices(methods, 1)
+    else:
         first, second = np.full(methods - 1, only), np.delete(np.arange(methods), only)
-    p = pair_p(counts, at[first], at[second], kind, design)
-    if by_holm:
-        family = int((~np.isnan(p)).sum())
-        return AdjustedPairs(methods, first, second, holm(p), family, by_holm)
-    family = methods * (methods - 1) // 2
-    return AdjustedPairs(methods, first, second, p * family, family, by_holm)
+    p = pair_p(counts, positions[first], positions[second], kind, design)
+    family = int((~np.isnan(p)).sum()) if by_holm else methods * (methods - 1) // 2
+    adjusted = holm(p) if by_holm else p * family
+    return AdjustedPairs(methods, first, second, adjusted, family, by_holm)
 
 
 class Ties(Struct, frozen=True):
@@ -188,16 +189,16 @@ class Ties(Struct, frozen=True):
 
     methods: tuple[str, ...]
     family: int
-    """How many pairs there are."""
+    """Number of pairs."""
     best: str
     """The method with the highest mean."""
     tied: Mapping[IntervalKind, tuple[str, ...]]
-    """By kind of interval, methods that do not differ significantly from it, itself included, from
-    the highest mean down; first the primary kind, then others that are computed."""
+    """By kind of interval, the primary kind first: the best method and those that do not differ
+    significantly from it, by descending mean."""
 
 
 class PairwiseTests(Struct, frozen=True, eq=False):
-    """All pairs of M methods on a task set, by kind, with p-values that serve for every level."""
+    """All pairs of M methods on a task set, by kind of interval, for every level."""
 
     methods: tuple[str, ...]
     means: NDArray[np.float64]
@@ -205,18 +206,14 @@ class PairwiseTests(Struct, frozen=True, eq=False):
 
     def at(self, level: float) -> Ties:
         """Return which methods do not differ significantly from the best at a level."""
-        order = np.argsort(-self.means, kind="stable").tolist()  # of equal means the first first
+        order = np.argsort(-self.means, kind="stable").tolist()
+        best = order[0]
         primary, *_ = self.pairs.values()
-        significant = {kind: pairs.of(order[0], level) for kind, pairs in self.pairs.items()}
-        return Ties(
-            methods=self.methods,
-            family=primary.family,
-            best=self.methods[order[0]],
-            tied={
-                kind: tuple(self.methods[i] for i in order if not differs[i])
-                for kind, differs in significant.items()
-            },
-        )
+        tied: dict[IntervalKind, tuple[str, ...]] = {}
+        for kind, pairs in self.pairs.items():
+            differing = pairs.differing_from(best, level)
+            tied[kind] = tuple(self.methods[i] for i in order if not differing[i])
+        return Ties(self.methods, primary.family, self.methods[best], tied)
 
 
 def pairwise_tests(
@@ -228,19 +225,18 @@ def pairwise_tests(
 ) -> PairwiseTests:
     """Compare all pairs of at least two methods, by the primary kind and those with designs.
 
-    `names` are of the methods at `rows` of the counts, or of all.
+    `names` are of the methods at `rows` of the counts, or of all methods.
     """
     pairs = {interval_kind: adjusted_pairs(counts, interval_kind, rows=rows)}
     if len(names) <= MOST_PAIRED:
-        pairs |= {
-            kind: adjusted_pairs(counts, kind, some, rows=rows) for kind, some in designs.items()
-        }
+        for kind, design in designs.items():
+            pairs[kind] = adjusted_pairs(counts, kind, design, rows=rows)
     means = np.asarray(counts.moments().mean, float)
     return PairwiseTests(names, means if rows is None else means[list(rows)], pairs)
 
 
 def claim(level: float) -> str:
-    """Return what a table of such a set claims, and no more."""
+    """Return the sentence on what a confidence set of the best claims."""
     return (
         f"with {100 * level:.8g} % confidence a best method is among those marked yes, and for "
         "each of the others there is a method that is at least as good; that they are worse than "
@@ -250,28 +246,28 @@ def claim(level: float) -> str:
 
 
 def leader_of(means: Any, tasks: NDArray[np.int64], ordinary: Bools) -> int:
-    """Return the row of the highest mean of the ordinary methods with most tasks, the first one."""
-    most = tasks[ordinary].max()
-    return int(np.argmax(np.where(ordinary & (tasks == most), np.asarray(means, float), -np.inf)))
+    """Return the first row with the highest mean, among ordinary methods with most tasks."""
+    eligible = ordinary & (tasks == tasks[ordinary].max())
+    return int(np.argmax(np.where(eligible, np.asarray(means, float), -np.inf)))
 
 
 def lead(leader: Counts, others: Counts) -> Counts:
-    """Return by how much the leader is ahead of each other, over the tasks that both answered."""
+    """Subtract the counts of other methods from the leader's, over the tasks that both answered."""
     width = others.correct.shape[1]
     ahead = leader.correct[0, :width]
     difference, common = subtract(
         ahead, leader.queries_per_task, others.correct, others.queries_per_task
     )
     difference[np.arange(width) >= others.tasks[:, None]] = 0
-    both = (RunTerms(own.run_variance, own.run_square) for own in (leader, others))
+    both = (RunTerms(counts.run_variance, counts.run_square) for counts in (leader, others))
     variance, square, _ = RunTerms.joined(*both)
     return Counts(difference, others.tasks, common, variance, square)
 
 
 def ahead_p(ahead: Counts, kind: IntervalKind, design: Any = None) -> NDArray[np.float64]:
-    """Compute p-values (P,) of "the leader is better" from its lead; 1 where it is not ahead.
+    """Compute one-sided p-values (P,) of the leader's lead; 1 where it is not ahead.
 
-    One-sided: half of the two-sided ones.  The design is of the kind, None for a primary one.
+    They are half of the two-sided ones.  `design` is the one of the kind, None for a primary kind.
     """
     moments = ahead.moments()
     if design is None:

@@ -326,7 +326,7 @@ def _fill(
     usable = np.isin(counts.tasks, lengths)
     for kind, numbers in by_kind.items():
         if kind in designs:
-            part, how = counts.some(usable), ADDITIONAL_KINDS[kind].how
+            part, how = counts.select(usable), ADDITIONAL_KINDS[kind].how
             numbers[name][rows[usable]] = how.method_halfwidths(designs[kind], part, level)
             if name == "behind_width":
                 numbers["p"][rows[usable]] = ahead_p(part, kind, designs[kind])

@@ -245,7 +245,7 @@ def _without_runs(of: TaskSetReport, methods: Sequence[str], own: int) -> TaskSe
     requested = np.zeros((number, number), np.bool_)
     requested[: len(of.requested)] = of.requested
     requested = np.triu((requested | requested.T)[np.ix_(at, at)], 1)[:own]
-    counts = replace(of.counts.some(at), run_variance=0.0, run_square=0.0, pair_terms=None)
+    counts = replace(of.counts.select(at), run_variance=0.0, run_square=0.0, pair_terms=None)
     by_kind = intervals_by_kind(counts, of.interval_kind, of.level, of.designs, of.units)
     scores = tuple(replace(of.scores[row], intervals=by_kind(i)) for i, row in enumerate(at))
     return replace(of, scores=scores, counts=counts, requested=requested, at_other_level=None)
@@ -284,7 +284,7 @@ def _run_terms(sets: Sequence[TaskSetReport], scores: Sequence[Score], slopes: F
     Runs of the same names on all of them are the same trained models.
     """
     of_tasks = [
-        float(of.counts.some([of.methods.index(score.method)]).moments().run_terms.of_tasks.sum())
+        float(of.counts.select([of.methods.index(score.method)]).moments().run_terms.of_tasks.sum())
         if of.counts.own_tasks
         else 0.0
         for of, score in zip(sets, scores, strict=True)

@@ -18,7 +18,7 @@ from analysis_sql.class_aware.kinds import CLASS_AWARE
 from analysis_sql.interval_kinds import Designs
 from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.multiple_comparisons import zeros
+from analysis_sql.ranking.multiple_comparisons import saturation
 from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
@@ -290,7 +290,7 @@ def _scores(
         accuracy, prefix = own[kind], part.is_prefix(group)
         faultless = None
         if stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0:
-            faultless = zeros(designs.get(CLASS_AWARE), accuracy.tasks, level)
+            faultless = saturation(designs.get(CLASS_AWARE), accuracy.tasks, level)
         scores.append(
             Score(
                 dataset,

@@ -70,7 +70,7 @@ def behind_best(
     best = int(np.argmax([task_set.scores[i].accuracy.mean for i in judged]))
     design = task_set.designs.get(kind)
     adjusted = adjusted_pairs(task_set.counts, kind, design, only=best, rows=judged)
-    return adjusted.of(best, task_set.level), adjusted
+    return adjusted.differing_from(best, task_set.level), adjusted
 
 
 def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:

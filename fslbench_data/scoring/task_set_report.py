@@ -421,7 +421,7 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         rows = [self.methods.index(name) for name in names if name in self.methods]
         scores = tuple(self.scores[i] for i in rows)
         requested = np.triu(np.ones((len(rows), len(rows)), bool), 1)
-        counts = self.counts.some(rows)
+        counts = self.counts.select(rows)
         return replace(self, scores=scores, counts=counts, requested=requested, at_other_level=None)
 
     @cached_property

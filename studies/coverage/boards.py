@@ -156,7 +156,7 @@ def new_classes(cell: Cell) -> tuple[int, int]:
         x = rng.binomial(QUERIES, right).astype(np.int16)
         counts = Counts(x, np.full(accuracies.size, cell.tasks), QUERIES)
         first = leader_of(counts.moments().mean, counts.tasks, np.ones(len(counts), bool))
-        ahead = lead(counts.some([first]), counts)
+        ahead = lead(counts.select([first]), counts)
         p = ahead_p(ahead, "open"), ahead_p(ahead, "class-aware", design)
         wrong += [not could_be_best(each, len(counts), LEVEL)[best].all() for each in p]
     images, classes = wrong.tolist()

@@ -31,7 +31,7 @@ def run(dataset: str, name: str, strength: float, sets: int, seed: int) -> tuple
     design = ClassDesign.of(ids)
     key = [ord(letter) for letter in f"{dataset}/{name}"]
     rng = np.random.default_rng([seed, 3, int(10 * strength), *key])
-    effect = np.sqrt(strength / design.typical)
+    effect = np.sqrt(strength / design.mean_eigenvalue)
     covered, widths = 0, 0.0
     for start in range(0, sets, _AT_ONCE):
         some = min(_AT_ONCE, sets - start)

@@ -128,7 +128,7 @@ def _counts(x, tasks=None, unit=25):
 
 
 def _difference(counts, i, j):
-    return pair_differences(counts.some([i, j]), np.array([0]), np.array([1]))
+    return pair_differences(counts.select([i, j]), np.array([0]), np.array([1]))
 
 
 matrices = hnp.arrays(
@@ -164,7 +164,7 @@ def test_every_pair_is_the_pair_alone_in_the_units_of_its_two_methods(x, data):
             verdict = VERDICTS[int(paired_verdicts(exact, width, kind, LEVEL))]
             one = (
                 PrimaryKind(kind)
-                .pairs(None, counts.some([i, j]), LEVEL)
+                .pairs(None, counts.select([i, j]), LEVEL)
                 .columns(0, ONE)
                 .intervals()[0]
             )
@@ -271,7 +271,7 @@ def test_new_images(case, level, kind):
     assert (nan if beside is None else beside) == pytest.approx(p, rel=1e-15, nan_ok=True)
     if not isnan(p):
         assert sign_flips(x[:1] - x[1:])[0] == pytest.approx(p, rel=1e-15)
-    one_sided = ahead_p(lead(counts.some([0]), counts.some([1])), "open")
+    one_sided = ahead_p(lead(counts.select([0]), counts.select([1])), "open")
     expected = p / 2 if step > 0 or isnan(p) else 1.0
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
 
@@ -290,7 +290,7 @@ def test_new_classes(case, level):
     tests = pairwise_tests(("a", "b"), counts, "open", {"class-aware": design}).at(level)
     assert (len(tests.tied["class-aware"]) == 1) == told
     expected = p / 2 if step > 0 or isnan(p) else 1.0
-    ahead = lead(counts.some([0]), counts.some([1]))
+    ahead = lead(counts.select([0]), counts.select([1]))
     one_sided = ahead_p(ahead, "class-aware", design)
     assert one_sided[0] == pytest.approx(expected, rel=1e-15, nan_ok=True)
 
@@ -325,8 +325,8 @@ def test_of_very_many_methods_only_pairs_asked_for_are_compared(nine, monkeypatc
     with_one = adjusted_pairs(nine, "open", only=8)
     assert (with_one.family, with_one.by_holm, len(with_one.p)) == (36, False, 8)
     p = pair_p(nine, np.arange(8), np.full(8, 8), "open")
-    assert with_one.of(8, 0.95).tolist() == [*(36 * p <= 0.05).tolist(), False]
-    assert (by_holm.of(8, 0.95) >= with_one.of(8, 0.95)).all()
+    assert with_one.differing_from(8, 0.95).tolist() == [*(36 * p <= 0.05).tolist(), False]
+    assert (by_holm.differing_from(8, 0.95) >= with_one.differing_from(8, 0.95)).all()
     assert adjusted_pairs(nine, "open").by_holm  # where all are asked for
 
 
@@ -341,7 +341,7 @@ def boards():
 def _lead(rows):
     counts = Counts(rows.astype(np.int16), np.full(len(rows), rows.shape[1]), RANKED)
     first = leader_of(counts.moments().mean, counts.tasks, np.ones(len(rows), bool))
-    return first, lead(counts.some([first]), counts)
+    return first, lead(counts.select([first]), counts)
 
 
 def test_the_best_by_hand():
@@ -380,7 +380,7 @@ def test_new_classes_as_the_two_sided_interval_at_twice_the_error():
     counts = Counts(x.astype(np.int16), tasks, RANKED)
     first = leader_of(counts.moments().mean, counts.tasks, np.ones(30, bool))
     others = np.delete(np.arange(30), first)
-    ahead = lead(counts.some([first]), counts.some(others))
+    ahead = lead(counts.select([first]), counts.select(others))
     p, of_images = ahead_p(ahead, "class-aware", design), ahead_p(ahead, "open")
     assert (p >= of_images).all()  # nobody is excluded for new classes who is not for new images
     for level in (0.5, 0.9, 0.99):

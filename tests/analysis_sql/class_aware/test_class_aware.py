@@ -21,7 +21,7 @@ from analysis_sql.comparison.verdicts import Verdict, paired_p
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
-from analysis_sql.ranking.multiple_comparisons import ahead_p, evidence, zeros
+from analysis_sql.ranking.multiple_comparisons import ahead_p, evidence, saturation
 from benchmark_spec.errors import SpecError
 
 
@@ -204,7 +204,7 @@ def test_coverage_over_new_classes(tasks, classes, strength, law, least):
     design = ClassDesign.of(random_ids(rng, tasks, classes, 5))
     assert (design.rank == tasks - 1) == (strength == 10)
     effects = getattr(rng, law)(size=(4000, classes)) - (law == "exponential")
-    effects = effects[:, design.members].sum(axis=2) * np.sqrt(strength / design.typical)
+    effects = effects[:, design.members].sum(axis=2) * np.sqrt(strength / design.mean_eigenvalue)
     y = effects + rng.normal(size=(4000, tasks))
     norm2 = y.var(axis=1) * tasks
     mixtures = mixtures_of(design, design.coordinates(y), norm2)
@@ -369,7 +369,7 @@ def _width(kind, design, counts, level=0.95):
     tasks = int(counts.tasks[0])
     own_classes = kind is NEW_CLASSES
     part = ClassDesign.of(design.members[:tasks]) if own_classes else design.prefix(tasks)
-    return float(kind.method_halfwidths(part, counts.first(tasks), level)[0])
+    return float(kind.method_halfwidths(part, counts.first_tasks(tasks), level)[0])
 
 
 @both_kinds
@@ -380,7 +380,7 @@ def test_each_comparison_is_that_of_its_own_intervals(kind, superclasses, counts
     for j, pair in zip(ALL.tolist(), found, strict=True):
         tasks = int(counts.tasks[j])
         for own, row in ((pair.mean, 0), (pair.versus_mean, j)):
-            alone = _width(kind, design, counts.some([row]).first(tasks))
+            alone = _width(kind, design, counts.select([row]).first_tasks(tasks))
             assert own.halfwidth == pytest.approx(alone, rel=1e-12)
         apart = counts.differences(0, np.array([j]), tasks)
         assert pair.difference.mean == pytest.approx(apart.moments().mean[0])
@@ -493,13 +493,15 @@ def test_evidence_beside_an_interval(design):
     assert none.identical.new_classes_bound == zero_bound(design.prefix(30).disjoint_tasks)
     for of, kind, own in ((counts, "closed", None), (many, "open", design)):
         assert evidence(of, kind, 0.95, own)[0].p_sign_flip is None
-    assert zeros(None, 30, 0.95) is None
+    assert saturation(None, 30, 0.95) is None
 
 
 def test_runs_are_added_in_squares(superclasses, counts):
     """Two runs, 16 points apart: t(1)² v of all kinds of interval; none is narrower by them."""
     design = superclasses.classes
-    runs = replace(counts.some([0]), run_variance=np.array([64.0]), run_square=np.array([64.0**2]))
+    runs = replace(
+        counts.select([0]), run_variance=np.array([64.0]), run_square=np.array([64.0**2])
+    )
     moments = runs.moments()
     mixtures = mixtures_of(design, design.coordinates(runs.correct), moments.norm2)
     bare = mixtures.task_halfwidths(moments, 0.95)
@@ -559,7 +561,7 @@ def test_tasks_that_share_nothing_are_disjoint(last, disjoint):
 
 
 def superclass_grid(design):
-    return points(design.spectra.moved, design.tasks - 1, -10.125, 14.125)
+    return points(design.spectra.eigenvalues, design.tasks - 1, -10.125, 14.125)
 
 
 def values(y):

@@ -258,7 +258,7 @@ def test_p_values_fall_to_0_and_are_never_missing(counted):
     kind, design = LeftOutKind("images"), FirstTasks(TaskDesign.of(*counted))
     first, others = np.zeros(1000, int), np.arange(1, 1001)
     two_sided = kind.p_values(design, counts, first, others)
-    one_sided = ahead_p(lead(counts.some([0]), counts.some(others)), kind.name, design)
+    one_sided = ahead_p(lead(counts.select([0]), counts.select(others)), kind.name, design)
     for p in (two_sided, one_sided):
         assert (np.diff(p) <= 0).all()
         assert ((p > 0) & (p < 1e-299)).any()

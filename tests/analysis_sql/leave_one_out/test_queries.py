@@ -135,9 +135,9 @@ def test_as_many_right_of_other_queries_are_not_identical(design, right):
     assert own == pytest.approx(100 * np.diag(found.images.halfwidth), rel=1e-8)
     p = IMAGES.p_values(FirstTasks(design), counts, np.array([0]), np.array([1]))
     assert p == pytest.approx(found.images.p[0, 1], rel=1e-6)
-    some, thrice = counts.some([2, 0]), RightQueries(3 * counts.right[0].counts, 3)
+    some, thrice = counts.select([2, 0]), RightQueries(3 * counts.right[0].counts, 3)
     assert some.right[0] is counts.right[2]
-    assert (len(thrice.first(40)), thrice.first(TASKS + 1)) == (40, None)
+    assert (len(thrice.first_tasks(40)), thrice.first_tasks(TASKS + 1)) == (40, None)
     of_runs, once = (QuerySums(design.queries, u, [x]).own[0] for x in (thrice, counts.right[0]))
     assert of_runs == pytest.approx(once)
 

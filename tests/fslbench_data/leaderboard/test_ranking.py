@@ -58,7 +58,7 @@ def test_each_row_is_made_of_its_own_intervals(counts):
     best = counts[order[0]]
     assert (found.leader, found.compared, len(found.rows)) == (f"m{order[0]}", 9, 9)
     every = Counts(counts, np.full(9, T), UNIT)
-    ahead = lead(every.some(order[:1]), every)
+    ahead = lead(every.select(order[:1]), every)
     possible = {
         "open": could_be_best(ahead_p(ahead, "open"), 9, 0.95),
         "class-aware": could_be_best(ahead_p(ahead, "class-aware", DESIGN), 9, 0.95),
