@@ -1,4 +1,4 @@
-"""Methods of other libraries, and those that a command line names, as `evaluate` runs them."""
+"""Make methods of scikit-learn and easyfsl, and import those that a command line names."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ def load_object(text: str, expected: str) -> Any:
     module = _load(module_name)
     if not hasattr(module, name):
         callables = {k: v for k, v in vars(module).items() if callable(v) and k[0] != "_"}
-        own = [k for k, v in callables.items() if getattr(v, "__module__", "") == module.__name__]
-        raise UnknownNameError("callable", name, own or callables, where=module_name)
+        defined_there = [
+            k for k, v in callables.items() if getattr(v, "__module__", "") == module.__name__
+        ]
+        raise UnknownNameError("callable", name, defined_there or callables, where=module_name)
     return getattr(module, name)
 
 
@@ -75,7 +77,7 @@ def _load(name: str) -> Any:
 
 
 RANDOM_STATES = 2**32
-"""scikit-learn takes seeds below."""
+"""scikit-learn takes seeds below this."""
 
 
 def sklearn(estimator: Any) -> MethodCallable:
@@ -94,7 +96,7 @@ def sklearn(estimator: Any) -> MethodCallable:
     Raises
     ------
     SpecError
-        If it is no such object, or a clusterer, a regressor or an outlier detector.
+        If it lacks these, or is a clusterer, a regressor or an outlier detector.
 
     Examples
     --------
@@ -131,7 +133,7 @@ def easyfsl(classifier: Any) -> MethodCallable:
     Raises
     ------
     SpecError
-        If it is no such object.
+        If it is no method of easyfsl.
     MissingPackageError
         If PyTorch is not installed.
 
@@ -161,7 +163,7 @@ class _Estimator:
 
     def __call__(self, support: Any, query: Any, rng: np.random.Generator) -> NDArray[Any]:
         """Predict positions (K·Q,) from support (K, S, D) and query (K·Q, D)."""
-        if not isinstance(support, list):  # of an episode, whose classes differ in shots
+        if not isinstance(support, list):  # an episode's is a list: its classes differ in shots
             support = np.asarray(support)
             if support.ndim != 3:
                 raise SpecError(
@@ -169,7 +171,7 @@ class _Estimator:
                     expected="features of one task (K, S, D)",
                     fix="run it on features, without a batch",
                 )
-        shots = [len(own) for own in support]
+        shots = [len(of_class) for of_class in support]
         clone = getattr(self._estimator, "__sklearn_clone__", None)  # as sklearn.base.clone does
         estimator = clone() if clone else copy.deepcopy(self._estimator)
         if hasattr(estimator, "get_params"):

@@ -1,4 +1,4 @@
-"""Call a method, one task or one batch after another, and check what it returns."""
+"""Call a method with tasks or batches of them, and check what it returns."""
 
 from __future__ import annotations
 
@@ -23,41 +23,42 @@ from fslbench_data.submission.recorder import array_of, check_positions
 from fslbench_data.tasks import Task, TaskSet
 
 MOST_CHECKED = 12
-"""Tasks of a set that are run again, to check whether predictions depend on other queries."""
+"""Tasks of a set that are run again to check whether predictions depend on other queries."""
 
-_OWN = str(Path(__file__).parents[1])
-_LIBRARIES = tuple(
+_THIS_PACKAGE = str(Path(__file__).parents[1])
+_PYTHON_FOLDERS = tuple(
     sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 )
-_PACKAGES = {"site-packages", "dist-packages"}
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 def lines_of(error: BaseException) -> str:
-    """Return the line that raised an error, after the user's last one, if that is another.
+    """Return the line that raised an error, preceded by the user's line that led there.
 
-    The user's line is what called the library: in the method or, of an adapter of a library, the
-    call of :func:`fslbench_data.evaluate`.
+    The user's line is in the method or, for an adapter of a library, the call of
+    :func:`fslbench_data.evaluate`.
     """
     frames = traceback.extract_tb(error.__traceback__)
     if not frames or error.__traceback__ is None:
         return ""
-    raised = _text(frames[-1])
-    if not _is_of_a_library(frames[-1]):
+    raised = _location(frames[-1])
+    if not _is_in_library(frames[-1]):
         return raised
     callers = traceback.extract_stack(error.__traceback__.tb_frame)
     for stack in (frames, callers):
-        if own := [frame for frame in stack if not _is_of_a_library(frame)]:
-            return f"{_text(own[-1])}; raised at {raised}"
+        if of_user := [frame for frame in stack if not _is_in_library(frame)]:
+            return f"{_location(of_user[-1])}; raised at {raised}"
     return raised
 
 
-def _is_of_a_library(frame: FrameSummary) -> bool:
+def _is_in_library(frame: FrameSummary) -> bool:
+    """Return whether a frame is in this package, in Python's or in an installed one."""
     name = frame.filename
-    own = name.startswith((_OWN, "<frozen ", "<__array_function__"))
-    return own or name.startswith(_LIBRARIES) or bool(_PACKAGES & {*Path(name).parts})
+    prefixes = (_THIS_PACKAGE, "<frozen ", "<__array_function__", *_PYTHON_FOLDERS)
+    return name.startswith(prefixes) or bool(_INSTALLED & {*Path(name).parts})
 
 
-def _text(frame: FrameSummary) -> str:
+def _location(frame: FrameSummary) -> str:
     return f"{frame.filename}:{frame.lineno}, in {frame.name}"
 
 
@@ -70,7 +71,7 @@ def callable_name(method: MethodCallable) -> str:
 
 
 class Calls(Struct, frozen=True, eq=False):
-    """Calls of a method, which messages call `name`, with one task, or with a `batch` at a time."""
+    """Calls of a method with one task, or `batch` tasks, at a time; errors call it `name`."""
 
     method: MethodCallable
     name: str
@@ -83,8 +84,7 @@ class Calls(Struct, frozen=True, eq=False):
     ) -> Iterator[tuple[Sequence[Task], bool]]:
         """Predict the first `count` tasks of a set into the journal.
 
-        Yields the tasks of each call, and whether the journal held the predictions of all of them
-        before.
+        Yields the tasks of each call, and whether the journal already held all their predictions.
         """
         for group in self._groups(tasks, count):
             if all((str(tasks.info), task.task_id) in self.log.answers for task in group):
@@ -92,9 +92,9 @@ class Calls(Struct, frozen=True, eq=False):
                 continue
             last = f"..{group[-1].task_id}" if len(group) > 1 else ""
             where = f"{self.name} on {tasks.info}, task {group[0].task_id}{last}"
-            with inputs(group) as given:
+            with inputs(group) as (supports, queries):
                 try:
-                    output = self._output(group, *given)
+                    output = self._call(group, supports, queries)
                 except (Exception, SystemExit) as error:  # sys.exit() would end all, in silence
                     raise MethodFailedError.of(
                         "the method",
@@ -104,40 +104,35 @@ class Calls(Struct, frozen=True, eq=False):
                         "are kept",
                     ) from error
             array = array_of(output, where)
-            best = _checked(array if self.batch else array[None], group, where)
-            for number, task in enumerate(group):
-                self.log.add(str(tasks.info), task.task_id, *(own[number].tolist() for own in best))
+            answers = _checked(array if self.batch else array[None], group, where)
+            for i, task in enumerate(group):
+                answer = [predictions[i].tolist() for predictions in answers]
+                self.log.add(str(tasks.info), task.task_id, *answer)
             yield group, False
 
-    def alone(self, inputs: Inputs, tasks: TaskSet, count: int) -> bool | None:
-        """Return whether queries of the first tasks get the same predictions in another context.
+    def is_inductive(self, inputs: Inputs, tasks: TaskSet, count: int) -> bool | None:
+        """Return whether a query's prediction does not depend on the task's other queries.
 
-        Those of each class without the others, and all in reverse order.  None where the method
-        fails on some queries of a task.
+        The first tasks are run again with the queries of one class at a time, and with all in
+        reverse order.  None if the method fails on some of these.
         """
         for group in self._groups(tasks, min(count, MOST_CHECKED)):
             answers = [self.log.answers[str(tasks.info), task.task_id][0] for task in group]
-            known, label = np.array(answers), np.array([task.query_label for task in group])
-            order = np.argsort(label, axis=1, kind="stable")  # class by class
-            ends = np.cumsum(np.bincount(label[0]))[:-1]  # of sets of all classes these differ
-            reversed_ = np.broadcast_to(np.arange(label.shape[1])[::-1], label.shape)
-            for places in (reversed_, *np.split(order, ends, axis=1)):
-                with inputs(group) as (supports, every):
-                    if isinstance(every, list):
-                        some: Any = [
-                            [own[place] for place in at] if isinstance(own, list) else own[at]
-                            for own, at in zip(every, places.tolist(), strict=True)
-                        ]
-                    else:
-                        some = every[np.arange(len(group))[:, None].tolist(), places.tolist()]
+            first, label = np.array(answers), np.array([task.query_label for task in group])
+            by_class = np.argsort(label, axis=1, kind="stable")
+            ends = np.cumsum(np.bincount(label[0]))[:-1]  # classes may have unequal numbers
+            in_reverse = np.broadcast_to(np.arange(label.shape[1])[::-1], label.shape)
+            for places in (in_reverse, *np.split(by_class, ends, axis=1)):
+                with inputs(group) as (supports, queries):
                     try:
-                        array = array_of(self._output(group, supports, some), "")
+                        output = self._call(group, supports, _queries_at(queries, places))
+                        array = array_of(output, "")
                         if array.dtype.kind == "f":  # scores
                             array = array.argmax(axis=-1)
-                        rows = array.reshape(places.shape)
+                        again = array.reshape(places.shape)
                     except (Exception, SystemExit):
                         return None
-                if (rows != np.take_along_axis(known, places, axis=1)).any():
+                if (again != np.take_along_axis(first, places, axis=1)).any():
                     return False
         return True
 
@@ -146,7 +141,7 @@ class Calls(Struct, frozen=True, eq=False):
         for start in range(0, count, step):
             yield [tasks[task_id] for task_id in range(start, min(start + step, count))]
 
-    def _output(self, group: Sequence[Task], supports: Any, queries: Any) -> Any:
+    def _call(self, group: Sequence[Task], supports: Any, queries: Any) -> Any:
         """Call the method, with the generator of the task, or of the batch that begins with it."""
         info, first = group[0].info, group[0].task_id
         text = json.dumps(["fslbench-evaluate-1", self.seed, info.dataset, info.task_set, first])
@@ -155,20 +150,29 @@ class Calls(Struct, frozen=True, eq=False):
         return self.method(*((supports, queries) if self.batch else (supports[0], queries[0])), rng)
 
 
-def _checked(rows: NDArray[Any], group: Sequence[Task], where: str) -> list[NDArray[Any]]:
-    """Return the predictions (B, K·Q) of a group of tasks; raise a PredictionError for others.
+def _queries_at(queries: Any, places: NDArray[np.int64]) -> Any:
+    """Return the queries of B tasks, an array or B arrays or lists, at the places (B, n)."""
+    if not isinstance(queries, list):
+        return queries[np.arange(len(places))[:, None].tolist(), places.tolist()]
+    return [
+        [of_task[i] for i in row] if isinstance(of_task, list) else of_task[row]
+        for of_task, row in zip(queries, places.tolist(), strict=True)
+    ]
 
-    Of scores (B, K·Q, K) on tasks of all classes also the second-best classes.
+
+def _checked(output: NDArray[Any], group: Sequence[Task], where: str) -> list[NDArray[Any]]:
+    """Return the predictions (B, K·Q) of a group of tasks, or raise a PredictionError.
+
+    Scores (B, K·Q, K), allowed on tasks of all classes, also give the second-best classes.
     """
     way, queries = group[0].class_ids.size, group[0].query.size
-    expected, scores = (len(group), queries), ""
-    whole = suite_of(group[0].info.name.suite).whole
-    if whole:
-        scores = f"; or scores ({queries}, {way}) of the classes"
-        if rows.dtype.kind == "f" and rows.shape == (*expected, way):
-            if not np.isfinite(rows).all():
+    expected, or_scores = (len(group), queries), ""
+    if suite_of(group[0].info.name.suite).whole:
+        or_scores = f"; or scores ({queries}, {way}) of the classes"
+        if output.dtype.kind == "f" and output.shape == (*expected, way):
+            if not np.isfinite(output).all():
                 raise PredictionError("the method returned scores that are not finite", where=where)
-            order = np.argsort(-rows, axis=2, kind="stable")
+            order = np.argsort(-output, axis=2, kind="stable")
             return [order[..., 0], order[..., 1]]
-    check_positions(rows, expected, way, where, scores)
-    return [rows]
+    check_positions(output, expected, way, where, or_scores)
+    return [output]

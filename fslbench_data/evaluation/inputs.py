@@ -1,4 +1,4 @@
-"""Inputs of a method: the features of a task's images, copies of them as files, or tensors."""
+"""Give a method its inputs: features of images, copies of their files, or tensors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,42 +25,53 @@ from fslbench_data.tasks import Task
 Inputs = Callable[[Sequence[Task]], AbstractContextManager[tuple[Any, Any]]]
 """Gives support (B, K, S, ...) and query (B, K·Q, ...) of B tasks while a method predicts them.
 
-Of episodes, lists of B: of support K arrays (S_k, ...) each, of query an array.
+Of episodes it gives lists of B: a support is K arrays (S_k, ...), a query is an array.
 """
 
 FeaturesOf = Callable[[str], NDArray[Any]]
 """Gives the inputs for the images of a data set: an array (N, ...)."""
 
 
-def looked_up(look: Callable[[NDArray[Any]], Any], tasks: Sequence[Task]) -> tuple[Any, Any]:
-    """Return the inputs of some tasks, where `look` gives those of any array of image ids."""
+LookUp = Callable[[NDArray[Any]], Any]
+"""Gives the inputs for an array of image ids."""
+
+
+def _looked_up(look_up: LookUp, tasks: Sequence[Task]) -> tuple[Any, Any]:
+    """Return the support and query inputs of some tasks."""
     if tasks[0].info.name.varies:
-        return [[look(own) for own in t.support] for t in tasks], [look(t.query) for t in tasks]
-    return look(np.stack([t.support for t in tasks])), look(np.stack([t.query for t in tasks]))
+        supports = [[look_up(image_ids) for image_ids in task.support] for task in tasks]
+        return supports, [look_up(task.query) for task in tasks]
+    support = np.stack([task.support for task in tasks])
+    return look_up(support), look_up(np.stack([task.query for task in tasks]))
+
+
+def _float32_rows(features: NDArray[Any], image_ids: NDArray[Any]) -> NDArray[np.float32]:
+    rows: NDArray[np.float32] = features[image_ids].astype(np.float32)
+    return rows
 
 
 @contextmanager
 def image_copies(
     paths: Sequence[Path], seed: int, tasks: Sequence[Task]
 ) -> Iterator[tuple[list[list[list[Path]]], list[list[Path]]]]:
-    """Give paths of images: of each task K lists of S of the support, a list of K·Q of the query.
+    """Copy the images of tasks; give paths: for each task K lists of S (support), and K·Q (query).
 
-    The files lie in classes, so that their names, folders, times and inodes give the class away.
-    So a method is given copies, in a folder of the call's own, which is removed after it: names
-    follow from the seed, the task and the place in it, times are all the same, and queries are
-    written in their frozen order.  Links would keep times and inodes, and let a method write into
-    the images.
+    Names, folders, times and inodes of the original files give the class away.  Names of the copies
+    follow from the seed, the task and the place in it, their times are all the same, and queries
+    are written in their frozen order, in a folder that is removed after the call.  Links would keep
+    times and inodes, and let a method write into the images.
     """
     with scratch_folder("images") as folder:
         supports, queries = [], []
         for task in tasks:
             key = ["fslbench-image-1", seed, task.info.dataset, task.info.task_set, task.task_id]
-            ids = chain(*(own.tolist() for own in task.support), task.query.tolist())
-            copies = (
+            ids = np.concatenate([*task.support, task.query]).tolist()
+            copies = [
                 _copy(paths[image_id], folder, [*key, place]) for place, image_id in enumerate(ids)
-            )
-            supports.append([list(islice(copies, len(own))) for own in task.support])
-            queries.append(list(copies))
+            ]
+            remaining = iter(copies)
+            supports.append([list(islice(remaining, len(of_class))) for of_class in task.support])
+            queries.append(list(remaining))
         yield supports, queries
 
 
@@ -81,16 +92,16 @@ def input_kind(
     transform: Callable[[Any], Any] | None,
     device: Any,
 ) -> tuple[str, Callable[[Release, str, int], Inputs]]:
-    """Choose the kind of inputs of a method, as :func:`fslbench_data.evaluate` takes it.
+    """Choose the kind of inputs of a method by arguments of :func:`fslbench_data.evaluate`.
 
-    Pictures are given as files without `transform`, features as arrays without `device`.  Raises a
-    SpecError if these do not go together, or there is no such device.
+    Without `transform`, pictures are given as files; without `device`, features as arrays.  Raises
+    a SpecError if these do not go together, or there is no such device.
 
     Returns
     -------
     device, opened
-        Where tensors of PyTorch are given, empty for a method that gets none; and what opens the
-        inputs of a release's data set: its third argument is the seed of names of copies.  That
+        The device of PyTorch's tensors, empty for a method that gets none; and a function of a
+        release, a data set and the seed of copies' names that opens the data set's inputs, and
         raises a SourceError if pictures are missing.
     """
     if transform is not None and images is None:
@@ -100,24 +111,27 @@ def input_kind(
             "images are put on a device as tensors, which a transform makes of them",
             fix="in Python give transform= with device=, or let the method read the files",
         )
-    there = "" if device is None is transform else "cpu" if device is None else str(device)
-    if there:
+    device_name = "" if device is None else str(device)
+    if transform is not None and device is None:
+        device_name = "cpu"
+    if device_name:
         from fslbench_data.torch.tensors import PictureTensors, put_on
 
-        on_device = put_on(there)
+        on_device = put_on(device_name)
 
     def opened(release: Release, dataset: str, seed: int) -> Inputs:
-        look: Callable[[NDArray[Any]], Any]
+        look_up: LookUp
         if images is not None:
             paths = picture_paths(release, dataset, images)
             if transform is None:
                 return partial(image_copies, paths, seed)
-            look = PictureTensors(paths, transform)
+            look_up = PictureTensors(paths, transform)
         else:
-            given = features(dataset) if callable(features) else None
-            rows = release.features(dataset, str(features)) if given is None else given
-            look = lambda ids: rows[ids].astype(np.float32)  # noqa: E731
-        shown = (lambda ids: on_device(look(ids))) if there else look
-        return lambda tasks: nullcontext(looked_up(shown, tasks))
+            array = features(dataset) if callable(features) else None
+            if array is None:
+                array = release.features(dataset, str(features))
+            look_up = partial(_float32_rows, array)
+        placed = (lambda image_ids: on_device(look_up(image_ids))) if device_name else look_up
+        return lambda tasks: nullcontext(_looked_up(placed, tasks))
 
-    return there, opened
+    return device_name, opened

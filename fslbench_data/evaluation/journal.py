@@ -1,8 +1,8 @@
-"""The journal of an evaluation: every finished task at once on disk, so that a run can resume.
+"""Keep every finished task of an evaluation on disk, so that a run can resume.
 
-A text file, one JSON value a line: first what the run is, then one line a finished task.  Lines are
-appended; a line cut off by a crash is dropped.  The journal is removed once the submission that it
-leads to is written.
+A journal is a text file of one JSON value a line: first what the run is, then one line a finished
+task.  Lines are appended; a line cut off by a crash is dropped.  The journal is removed once the
+submission is written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmark_spec.protocol import MAX_WAY, LoggedProtocol, Protocol
 
 
 class _Line(Struct, array_like=True, forbid_unknown_fields=True):
-    """A line: for each query the position of a class, and perhaps of the second-best."""
+    """A finished task: for each query the position of a class, and perhaps of the second-best."""
 
     task_set: str
     task_id: int
@@ -32,15 +32,16 @@ class _Line(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 _SYNC_SECONDS = 1.0
+"""Least time between two writes to the disk itself."""
 
 
 class Journal:
     """Finished tasks of one run, kept in a file if there is a path.
 
-    `answers` are by task set (``dataset/task_set``) and task id: predictions, and perhaps the
-    second-best classes.  A journal is resumed by an equal `run`.  Predictions have to fit the
-    protocols; those of other task sets are kept as they are.  Raises an OutputError if the file is
-    of another run, or cannot be written.
+    `answers` maps a task set (``dataset/task_set``) and task id to predictions, and perhaps the
+    second-best classes.  An equal `run` resumes a journal.  Predictions must fit the protocols;
+    those of other task sets are kept as they are.  Raises an OutputError if the file is of another
+    run, or cannot be written.
     """
 
     def __init__(
@@ -62,13 +63,13 @@ class Journal:
             self._sync(b"" if kept else _line(self._run))
 
     def close(self) -> None:
-        """Write the rest to the disk; raises an OutputError if it cannot be written."""
+        """Write what is left to the disk; raises an OutputError if that fails."""
         if self._file is not None:
             with _written(self.path), self._file:
                 self._sync()
 
     def add(self, task_set: str, task_id: int, *answer: list[int]) -> None:
-        """Keep the answer to a task; raises an OutputError if it cannot be written."""
+        """Keep the answer to a task; raises an OutputError if that fails."""
         self.answers[task_set, task_id] = answer
         if self._file is not None:
             with _written(self.path):
@@ -85,7 +86,7 @@ class Journal:
         self._synced = time.monotonic()
 
     def _read(self, path: Path) -> int:
-        """Read the predictions of a journal; return how many bytes of it are whole."""
+        """Read the answers of a journal; return how many of its bytes are valid."""
         whole = path.read_bytes().rpartition(b"\n")[0]
         if not whole:
             return 0
@@ -95,7 +96,7 @@ class Journal:
         except ValueError:
             previous = {}
         if previous and not lines:
-            return 0  # nothing was predicted: begin anew
+            return 0  # no finished task is lost by beginning anew
         if previous != self._run:
             differs = [
                 f"{key}: {previous.get(key)!r:.60}, now {self._run.get(key)!r:.60}"
@@ -113,22 +114,27 @@ class Journal:
                 entry = parsed_json(line, _Line)
             except ValueError:
                 break  # damaged: what follows is run again
-            protocol = self._protocols.get(entry.task_set)
-            way, n_query = (protocol.way, protocol.n_query) if protocol else (MAX_WAY, None)
-            lists = [entry.predictions, *([entry.second] if entry.second else [])]
-            fixed = None if isinstance(protocol, LoggedProtocol) else n_query
-            if any(len(positions) != (fixed or len(positions)) for positions in lists):
+            answer = [entry.predictions, *([entry.second] if entry.second else [])]
+            if not _fits(answer, self._protocols.get(entry.task_set)):
                 break
-            if not all(0 <= position < way for positions in lists for position in positions):
-                break
-            self.answers[entry.task_set, entry.task_id] = lists
+            self.answers[entry.task_set, entry.task_id] = answer
             kept += len(line) + 1
         return kept
 
 
+def _fits(answer: Sequence[list[int]], protocol: Protocol | None) -> bool:
+    """Return whether an answer can be of a task of this protocol, or of an unknown one."""
+    way = MAX_WAY if protocol is None else protocol.way
+    if not all(0 <= position < way for positions in answer for position in positions):
+        return False
+    if protocol is None or isinstance(protocol, LoggedProtocol):
+        return True
+    return all(len(positions) == protocol.n_query for positions in answer)
+
+
 @contextmanager
 def _written(path: Path | None) -> Iterator[None]:
-    """Raise an OutputError that names the file, as an OSError of a full disk does not."""
+    """Raise an OutputError that names the file where writing it raises an OSError."""
     try:
         yield
     except OSError as error:

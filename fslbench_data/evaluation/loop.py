@@ -1,4 +1,4 @@
-"""Run a method over task sets."""
+"""Run a method over frozen tasks; return its results as a submission."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def evaluate(
     method : callable
         ``method(support, query, rng) -> predictions``: support float32 (K, S, D) and query float32
         (K·Q, D), or lists of paths of images: copies under hashed names, removed after the call.
-        Predictions are integers (K·Q,) in 0..K-1, the position of the class in the task; of all
-        classes at once (`allway` sets) also scores (K·Q, K), which also give intervals for new
-        classes.  `rng` is a generator of the task's own.  Query labels are never passed; queries
-        stand in their frozen order.  A network of PyTorch that it is, or holds in an attribute, is
-        put in evaluation mode, with a warning if it was not.
+        Predictions are integers (K·Q,) in 0..K-1, the position of the class in the task; on tasks
+        of all classes (`allway` sets) they may be scores (K·Q, K), which also give intervals for
+        new classes.  `rng` is a generator of the task's own.  Query labels are never passed;
+        queries stand in their frozen order.  If it is a network of PyTorch, or holds one in an
+        attribute, the network is put in evaluation mode, with a warning if it was not.
     release
         None is the one inside the package.
     name
@@ -74,17 +74,17 @@ def evaluate(
     datasets, task_sets
         Which task sets; by default all with inputs.
     features, images
-        Name of a backbone of the release, or a function that gives the array (N, ...) of a data
-        set's images, of those that `datasets` names; or the folder of the images, True for pictures
-        that the release holds; one of the two.
+        One of the two.  `features` is the name of a backbone of the release, or a function that
+        gives the array (N, ...) of a data set's images, for those that `datasets` names; `images`
+        is the folder of the images, or True for pictures that the release holds.
     transform
         With `images`: makes a tensor of a picture, an RGB image of Pillow.  The method then gets
         tensors of PyTorch, support (K, S, ...) and query (K·Q, ...), and no files.
     device
         Give tensors of PyTorch on this device, such as ``"cuda"``, instead of arrays; the method
-        may return a tensor.  Seed random numbers of PyTorch from `rng`.
+        may return a tensor.  It should seed random numbers of PyTorch from `rng`.
     seed
-        Of `rng`, and of the names of images: these depend on the seed and the task alone.
+        Seed of `rng` and of the names of images, which depend on the seed and the task alone.
     batch
         Call the method with B tasks at once: support (B, K, S, D), query (B, K·Q, D),
         predictions (B, K·Q).  The last batch of a set may be smaller.
@@ -94,7 +94,7 @@ def evaluate(
         Whether the method uses the queries together; balanced queries then leak, and tables
         mark it.  By default the callable's attribute `transductive`, or False.
     trained
-        False of a method that trains nothing before the tasks; by default the callable's attribute
+        False for a method that trains nothing before the tasks; by default the callable's attribute
         `trained`, or None.
     run
         Which training run of the method this is, if there are several.
@@ -104,13 +104,13 @@ def evaluate(
     show_progress
         Show a progress bar on standard error, where that is a terminal, or in a notebook's cell.
     stop_when_conclusive
-        Stop each task set as soon as a confidence sequence of the difference from this method (the
-        name of a reference method, or results of one method on the same sets) is conclusive: valid
-        after every task (:mod:`analysis_sql.intervals.stopping`; new images of these classes, tasks
-        taken as independent).  The submission declares the rule, and reports show the sequence's
-        interval.
+        Name of a reference method, or results of one method on the same sets.  Each task set stops
+        as soon as a confidence sequence of the difference from that method is conclusive, which is
+        valid after every task (:mod:`analysis_sql.intervals.stopping`; new images of these classes,
+        tasks taken as independent).  The submission declares the rule, and reports show the
+        sequence's interval.
     stop_level
-        Its confidence level.
+        Confidence level of the sequence.
     on_stop
         Called with the number of finished tasks if the run is interrupted.
 
@@ -118,16 +118,16 @@ def evaluate(
     -------
     Submission
         With predictions and per-class counts; the same bytes however often it was resumed.  The
-        method is marked inductive where queries of the first dozen tasks of up to three sets get
-        the same predictions without those of other classes and in another order: intervals for new
-        images are narrower then.
+        method is marked inductive, which makes intervals for new images narrower, if queries of the
+        first dozen tasks of up to three sets get the same predictions without the queries of other
+        classes, and in another order.
 
     Raises
     ------
     MethodFailedError
         If the method raises; names the task and the lines.  Finished tasks are in the journal.
     PredictionError
-        If it returns anything but positions; names the task.
+        If it returns anything but predictions; names the task.
     MissingPackageError
         If tensors are requested without PyTorch.
     DriftError
@@ -137,7 +137,7 @@ def evaluate(
     folder = images if images is None or images is True else Path(images)
     if (features is None) == (images is None):
         raise _no_inputs(release, names_of(datasets))
-    there, opened = input_kind(features, folder, transform, device)
+    device_name, opened = input_kind(features, folder, transform, device)
     if (batch is not None and batch < 1) or (max_tasks is not None and max_tasks < 1):
         raise SpecError("a batch, and a number of tasks, is at least 1")
     if transductive is None:
@@ -157,36 +157,35 @@ def evaluate(
         trained=trained if isinstance(trained, bool) else None,
         run=run,
     )
-    of_datasets = names_of(datasets)
-    if callable(features) and not of_datasets:
+    if callable(features) and not names_of(datasets):
         raise SpecError("a function of features needs to know which data sets", fix="datasets=")
-    infos = _chosen(release, of_datasets, task_set_names(task_sets), features, images)
-    about_run = {
+    infos = _chosen(release, names_of(datasets), task_set_names(task_sets), features, images)
+    run_identity = {
         "method": label,
         "release": release.manifest.digest,
         "features": backbone or ("arrays" if features else "images"),
         "seed": seed,
         "batch": batch,
         **({} if run is None else {"run": str(run)}),
-        **({"device": there} if there else {}),
+        **({"device": device_name} if device_name else {}),
     }
     if batch is not None and any(info.name.varies for info in infos):
         raise SpecError(
             "episodes differ in shape, and make no batch", fix="leave batch out, or these task sets"
         )
     counts = {info: min(info.n_tasks, max_tasks or info.n_tasks) for info in infos}
-    rule, rival = None, dict[TaskSetInfo, NDArray[np.int64]]()
+    rule, rival_counts = None, dict[TaskSetInfo, NDArray[np.int64]]()
     if stop_when_conclusive is not None:
-        rule, rival = _rival(stop_when_conclusive, release, infos, check_level(stop_level))
-        about_run["stopping"] = to_builtins(rule)
-        counts = {info: min(count, len(rival[info])) for info, count in counts.items()}
+        rule, rival_counts = _rival(stop_when_conclusive, release, infos, check_level(stop_level))
+        run_identity["stopping"] = to_builtins(rule)
+        counts = {info: min(count, len(rival_counts[info])) for info, count in counts.items()}
     protocols = {str(info): info.protocol for info in infos}
-    reused = [i for i in infos if suite_of(i.name.suite).uniform and not transductive]
-    checked = reused[:: max(1, (len(reused) + 2) // 3)]
-    again: list[tuple[Inputs, TaskSet, int]] = []
+    reusing = [i for i in infos if suite_of(i.name.suite).uniform and not transductive]
+    checked = reusing[:: max(1, (len(reusing) + 2) // 3)]  # up to three of them
+    to_check: list[tuple[Inputs, TaskSet, int]] = []
     path = None if journal is None else Path(journal)
     with (
-        closing(Journal(path, about_run, protocols)) as log,
+        closing(Journal(path, run_identity, protocols)) as log,
         progress_bar(sum(counts.values()), show=show_progress) as progress,
     ):
         calls = Calls(method, label, log, seed, batch)
@@ -200,23 +199,26 @@ def evaluate(
                     for task in group:
                         answers.append(answer := log.answers[str(info), task.task_id])
                         if sequence is not None:
-                            right = int((np.array(answer[0]) == task.query_label).sum())
-                            found = sequence.update(right - int(rival[info][task.task_id]))
-                    if sequence is not None and found.conclusive_at is not None:
+                            n_correct = int((np.array(answer[0]) == task.query_label).sum())
+                            difference = n_correct - int(rival_counts[info][task.task_id])
+                            state = sequence.update(difference)
+                    if sequence is not None and state.conclusive_at is not None:
                         break
-                first, second = ([a[i] for a in answers if len(a) > i] for i in (0, 1))
-                recorder.add_task_set(tasks, first, second if len(second) == len(first) else None)
+                predictions = [answer[0] for answer in answers]
+                second = [answer[1] for answer in answers if len(answer) > 1]
+                all_second = len(second) == len(predictions)
+                recorder.add_task_set(tasks, predictions, second if all_second else None)
                 if rule is not None:
                     recorder.stopped(info, rule)
                 if info in checked:
-                    again.append((inputs, tasks, len(answers)))
+                    to_check.append((inputs, tasks, len(answers)))
             # at the end, since a method may keep something of its calls
-            alone = [calls.alone(*those) for those in again]
+            checks = [calls.is_inductive(*tasks_run) for tasks_run in to_check]
         except KeyboardInterrupt:
             on_stop(len(log.answers))
             raise
     submission = recorder.submission()
-    inductive = None if None in alone or not alone else all(alone)
+    inductive = None if None in checks or not checks else all(checks)
     about = replace(submission.methods[label], inductive=inductive)
     return replace(submission, methods={label: about})
 
@@ -224,10 +226,10 @@ def evaluate(
 def _rival(
     versus: str | Submission, release: Release, infos: Sequence[TaskSetInfo], level: float
 ) -> tuple[Stopping, dict[TaskSetInfo, NDArray[np.int64]]]:
-    """Return the rule of stopping, and the rival's correct queries of each task of the sets.
+    """Return the rule of stopping, and the rival's numbers of correct queries on each task set.
 
-    `versus` names a reference method of the release, or holds the results of one method; the level
-    is the confidence sequence's (:mod:`analysis_sql.intervals.stopping`).
+    `versus` names a reference method of the release, or holds the results of one method; `level`
+    is the confidence sequence's.
     """
     if isinstance(versus, str):
         versus = release.reference(versus)
@@ -252,15 +254,18 @@ def _rival(
 
 
 def _no_inputs(release: Release, datasets: Sequence[str]) -> SpecError:
-    """Return the error for a method without inputs: names those that there are."""
-    of_each = {name: release.datasets_with("features", name) for name in release.backbones}
-    there = [name for name, having in of_each.items() if {*datasets} <= {*having}]
+    """Return the error for a method without inputs, which names the features that there are."""
+    backbones = [
+        name
+        for name in release.backbones
+        if {*datasets} <= {*release.datasets_with("features", name)}
+    ]
     return SpecError(
         "a method is run on features or on images",
         where=f"{listing(datasets)} of {release}" if datasets else str(release),
-        expected=f"features {listing(there) or 'of your own'}, or images",
-        fix=f"give --features {there[0] if there else 'B'}, or --images [DIR]; in Python features= "
-        "or images=",
+        expected=f"features {listing(backbones) or 'of your own'}, or images",
+        fix=f"give --features {backbones[0] if backbones else 'B'}, or --images [DIR]; in Python "
+        "features= or images=",
     )
 
 
@@ -271,9 +276,9 @@ def _chosen(
     features: str | FeaturesOf | None,
     images: str | Path | Literal[True] | None,
 ) -> list[TaskSetInfo]:
-    """Return task sets to run: those requested, or all with inputs in the release.
+    """Return the task sets to run: those requested, or all with inputs in the release.
 
-    Sets of all classes and of episodes are run if they are requested, or nothing else is there.
+    Sets of all classes and of episodes are run only if they are requested, or are all there is.
     """
     for dataset in datasets:
         if dataset not in release.datasets:
@@ -282,29 +287,30 @@ def _chosen(
                 "data set", dataset, release.datasets, where=str(release), fix=fix
             )
     kind: Kind = "features" if images is None else "pictures" if images is True else "images"
-    named, where = features if isinstance(features, str) else "", f"release {release}"
-    able = tuple(datasets) if callable(features) else release.datasets_with(kind, named)
-    if not able and images is True:
+    backbone, where = features if isinstance(features, str) else "", f"release {release}"
+    having = tuple(datasets) if callable(features) else release.datasets_with(kind, backbone)
+    if not having and images is True:
         raise SpecError(
             "the release holds no pictures",
             where=where,
             expected="pictures in the release, or a folder of them",
             fix="name the folder that holds the images: --images FOLDER; in Python images=FOLDER",
         )
-    if not able:
-        raise UnknownNameError("features", named, release.backbones, where=where)
-    wanted = [info for info in release.task_sets if info.dataset in (datasets or able)]
+    if not having:
+        raise UnknownNameError("features", backbone, release.backbones, where=where)
+    chosen = datasets or having
+    wanted = [info for info in release.task_sets if info.dataset in chosen]
     if not wanted:
         raise SpecError(
-            f"there are no tasks of {listing(datasets or able)}",
-            where=f"{where}, {named or kind}",
+            f"there are no tasks of {listing(chosen)}",
+            where=f"{where}, {backbone or kind}",
             expected="inputs of a data set that has task sets",
             fix="name a release that has tasks for these inputs: --release; in Python release=",
         )
     names = list(dict.fromkeys(str(info.name) for info in wanted))
     for task_set in task_sets:
         if task_set not in names:
-            raise UnknownNameError("task set", task_set, names, where=", ".join(datasets or able))
+            raise UnknownNameError("task set", task_set, names, where=", ".join(chosen))
     if task_sets:
         return [info for info in wanted if str(info.name) in task_sets]
     usual = [i for i in wanted if not (i.name.varies or suite_of(i.name.suite).whole)]

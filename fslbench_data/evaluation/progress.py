@@ -1,4 +1,4 @@
-"""Show the progress of long work, with its rate and the time left: a bar, or lines in a log."""
+"""Show the progress of long work: a bar, or lines in a log."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from importlib import import_module
 from time import monotonic
 from typing import Any, Protocol
 
-_SECONDS = 0.25
-"""Between two pictures of a bar in a notebook."""
+_REDRAW_SECONDS = 0.25
+"""Time between two pictures of a bar in a notebook."""
 
 
 class Progress(Protocol):
-    """Counts finished tasks, or whatever else."""
+    """Counts finished tasks, or other units."""
 
     def __call__(self, tasks: int, /, *, resumed: bool = False) -> None:
-        """Add `tasks` that are finished, or were so in a run that is resumed."""
+        """Add finished `tasks`; `resumed` ones were finished by an earlier run."""
 
 
 @contextmanager
 def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Progress]:
-    """Show the progress of `total` tasks, on standard error or in a notebook's cell.
+    """Show the progress of `total` tasks on standard error or in a notebook's cell, if `show`.
 
-    Nothing without `show`. Where standard error is neither terminal nor notebook, it is a line
-    every 30 seconds.
+    Where standard error is neither terminal nor notebook, write a line every 30 seconds.
     """
     if not show:
         yield lambda tasks, /, *, resumed=False: None
@@ -56,7 +55,7 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
     bar = Progress(*columns, console=stderr, disable=not stderr.is_terminal)
     task = bar.add_task(unit, total=total, rate="…")
     cell: Any = None
-    if stderr.is_jupyter:  # where rich's own way needs ipywidgets
+    if stderr.is_jupyter:  # rich itself would need ipywidgets
         cell = import_module("IPython.display").display(bar, display_id=True)
     last = monotonic()
 
@@ -65,7 +64,7 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
         speed = None if resumed else bar.tasks[0].speed
         rate = f"{speed:.1f}" if speed else bar.tasks[0].fields["rate"]
         bar.update(task, advance=tasks, rate=rate)
-        if cell is not None and monotonic() - last >= _SECONDS:
+        if cell is not None and monotonic() - last >= _REDRAW_SECONDS:
             cell.update(bar)
             last = monotonic()
 
@@ -78,16 +77,17 @@ def progress_bar(total: int, *, show: bool, unit: str = "tasks") -> Iterator[Pro
 
 
 def counted(total: int, unit: str, write: Callable[[str], object]) -> Progress:
-    """Write, such as ``1,200 of 4,000 tasks, 8.4 tasks/s, 0:05:33 left``, after every step."""
+    """Write a line such as ``1,200 of 4,000 tasks, 8.4 tasks/s, 0:05:33 left`` at every step."""
     start = monotonic()
-    done = made = 0
+    done = new = 0
 
     def advance(tasks: int, /, *, resumed: bool = False) -> None:
-        nonlocal done, made
-        done, made = done + tasks, made + (0 if resumed else tasks)
-        rate = made / max(monotonic() - start, 1e-9)
+        nonlocal done, new
+        done += tasks
+        new += 0 if resumed else tasks
+        rate = new / max(monotonic() - start, 1e-9)
         left = ""
-        if made:
+        if new:
             left = f", {rate:.1f} {unit}/s, {timedelta(seconds=round((total - done) / rate))} left"
         write(f"{done:,} of {total:,} {unit}{left}")
 
