@@ -427,7 +427,7 @@ def sources_of(
 
     Options on methods hold for all methods of the files.
     """
-    from fslbench_data.submission.columns import commas
+    from fslbench_data.submission.columns import separator_remedy
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import columns_of, is_by_image, is_log
 
@@ -440,7 +440,7 @@ def sources_of(
             if name == "pool":
                 raise click.UsageError("--pool is of a log of all classes at once")
             without = f", a column that {files[0]} has not" if len(files) == 1 else ""
-            if separated := commas(columns_of(files[0])) if files else "":
+            if separated := separator_remedy(columns_of(files[0])) if files else "":
                 without += f": {separated}"
             raise click.UsageError(
                 f"--{option} is of a log of one's own tasks, with class_ids{without}"
