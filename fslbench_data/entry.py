@@ -1,8 +1,8 @@
-"""The first lines of the commands: Ctrl-C ends them with 130, also while they load.
+"""Start the commands, which Ctrl-C ends with 130, also while they load.
 
-Nothing is imported here but what Python has loaded anyway.  An exception in the middle of an import
-would come out as that import's own failure, so until the command takes over, Ctrl-C ends the
-process at once; nothing has been done by then.
+Only modules that Python has loaded anyway are imported here.  An exception during an import may
+surface as an error of that import, so until the command takes over, Ctrl-C ends the process at
+once; nothing has been done by then.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import sys
 from importlib import import_module
 
 STOPPED = 130
-"""The exit code of what Ctrl-C stopped: 128 and the number of the signal."""
+"""The exit code after Ctrl-C: 128 and the number of the signal."""
 
 
 def run(module: str) -> None:
-    """Import a module and call its `main`, which takes Ctrl-C over where it begins to work."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else somebody ignores it
+    """Import a module and call its `main`, which handles Ctrl-C from then on."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if it is ignored
         signal.signal(signal.SIGINT, quit_at_once)
     import_module(module).main()
 
@@ -32,21 +32,21 @@ def quit_at_once(number: int, frame: object) -> None:
 
 def fslbench() -> None:
     """Run the command ``fslbench``."""
-    if sys.argv[1:2] != ["evaluate"]:  # which runs others' methods, as they like
+    if sys.argv[1:2] != ["evaluate"]:  # users' methods choose their own settings
         bound_threads()
-        gc.set_threshold(500_000)  # of very many objects hardly any are in circles
-        atexit.register(gc.freeze)  # and none has to be found when the process ends anyway
+        gc.set_threshold(500_000)  # hardly any of the many objects are in reference cycles
+        atexit.register(gc.freeze)  # no collection when the process ends
     if sys.argv[1:2] in (["score"], ["validate"], ["compare"], ["table"]):
         sys.meta_path.insert(0, WithoutPandas())
     run("fslbench_data.cli")
 
 
 def bound_threads() -> None:
-    """Set one thread for numpy's products, unless the environment sets how many.
+    """Use one thread for numpy's matrix products, unless the environment says otherwise.
 
-    The products of counts are many and small.  Threads that wait for the next one by spinning took
-    ten times the processor's time, and on a busy machine seven times as long.  It must be set
-    before numpy is imported.
+    The products of counts are many and small.  Threads that spin between them took ten times the
+    processor's time, and on a busy machine seven times as long.  It must be set before numpy is
+    imported.
     """
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -55,8 +55,8 @@ def bound_threads() -> None:
 class WithoutPandas:
     """Hides pandas from pyarrow, as if it were not installed; see `sys.meta_path`.
 
-    pyarrow imports it to check whether a list or number is a series: half a second, for commands
-    that read files and hold no frame.
+    pyarrow imports pandas, which takes half a second, to check whether a list or number is a
+    series.  Commands that read files have no frames.
     """
 
     def find_spec(self, name: str, *_: object) -> None:

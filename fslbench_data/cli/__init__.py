@@ -1,4 +1,4 @@
-"""The command ``fslbench``; heavy imports are inside its commands, so that it starts fast."""
+"""The command ``fslbench``; it starts fast, since its commands do the heavy imports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ErrorGroup(click.Group):
         """Run the chosen command."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")  # where a terminal has no ±
+                stream.reconfigure(errors="replace")  # some terminals have no ±
         with _ctrl_c() as pressed:
             try:
                 with warnings.catch_warnings():
@@ -40,7 +40,7 @@ class ErrorGroup(click.Group):
 
                 raise click.UsageError(fitted(error.format_message()), error.ctx) from error
             except (Exception, KeyboardInterrupt) as error:
-                # in the middle of an import Ctrl-C may come out as that import's own failure
+                # during an import, Ctrl-C may surface as an error of that import
                 if pressed or isinstance(error, KeyboardInterrupt):
                     click.echo("Stopped.", err=True)
                     ctx.exit(STOPPED)
@@ -49,16 +49,15 @@ class ErrorGroup(click.Group):
                 if getattr(error, "errno", None) == EPIPE:
                     raise  # the reader has gone: click ends quietly
                 if not isinstance(error, FSLBenchError):
-                    error = FSLBenchError(str(error))  # which cuts a long path short
-
+                    error = FSLBenchError(str(error))  # shortens long paths
                 say(f"Error: {error}")
                 ctx.exit(2)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands under headings: those of `SECTIONS`, and the rest."""
-        left = {name: self.commands[name] for name in self.list_commands(ctx)}
-        sections = {title: [left.pop(n) for n in names if n in left] for title, names in SECTIONS}
-        sections["More commands" if any(sections.values()) else "Commands"] = [*left.values()]
+        """List the commands under the headings of `SECTIONS`, and the rest."""
+        rest = {name: self.commands[name] for name in self.list_commands(ctx)}
+        sections = {title: [rest.pop(n) for n in names if n in rest] for title, names in SECTIONS}
+        sections["More commands" if any(sections.values()) else "Commands"] = [*rest.values()]
         width = formatter.width - 6 - max(map(len, self.commands))
         for title, commands in sections.items():
             if rows := [(c.name or "", c.get_short_help_str(width)) for c in commands]:
@@ -78,7 +77,7 @@ SECTIONS = (
 
 @contextmanager
 def _ctrl_c() -> Iterator[list[int]]:
-    """Make Ctrl-C an exception, and note that it was pressed, where that ends the process now."""
+    """Make Ctrl-C raise a KeyboardInterrupt and be noted, unless someone else handles it."""
     pressed: list[int] = []
 
     def interrupt(number: int, frame: object) -> None:
@@ -86,8 +85,10 @@ def _ctrl_c() -> Iterator[list[int]]:
         raise KeyboardInterrupt
 
     before = signal.getsignal(signal.SIGINT)
-    ours = before in (quit_at_once, signal.default_int_handler)
-    if not ours or current_thread() is not main_thread():
+    if (
+        before not in (quit_at_once, signal.default_int_handler)
+        or current_thread() is not main_thread()
+    ):
         yield pressed
         return
     signal.signal(signal.SIGINT, interrupt)
@@ -101,14 +102,14 @@ def _show_warning(
     message: Warning | str,
     category: type[Warning],
     *where: Any,
-    _other: Any = warnings.showwarning,
+    _default: Any = warnings.showwarning,
     **how: Any,
 ) -> None:
-    """Print the package's own warnings as its errors are printed."""
+    """Print the package's own warnings in the form of its errors."""
     if issubclass(category, FSLBenchWarning):
         say(f"Warning: {message}")
     else:
-        _other(message, category, *where, **how)
+        _default(message, category, *where, **how)
 
 
 @click.group(

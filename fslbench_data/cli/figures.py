@@ -220,7 +220,7 @@ def table(
     """
     paper = fb.table(options.sources_of(files, pool), fb.load_release(release), **chosen)
 
-    def on(console: Console) -> None:
+    def print_on(console: Console) -> None:
         from fslbench_data.render.console import print_table
         from fslbench_data.render.table import with_mark_columns
 
@@ -231,7 +231,7 @@ def table(
             console.print(note, style="dim", highlight=False, markup=False)
 
     if to.form == "table":
-        options.draw(on, to.path)
+        options.draw(print_on, to.path)
     else:
         options.output(getattr(paper, to.form)(), to.path)
     if paper.content.left_out:

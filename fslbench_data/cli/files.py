@@ -36,25 +36,25 @@ def validate(
     from fslbench_data.validation.validate import validate as check
 
     opened = fb.load_release(release)
-    own = log_of(options.sources_of(files, pool))
-    validated = own.answers if own else check(files, opened, allow_unbound=allow_unbound)
+    log = log_of(options.sources_of(files, pool))
+    validated = log.answers if log else check(files, opened, allow_unbound=allow_unbound)
     with screen() as console:
         for group in validated.groups:
             part = "" if group.tasks == group.info.n_tasks else f" of {group.info.n_tasks}"
             bound = f"bound to {group.info.fingerprint[:12]}" if group.bound else "unbound"
             console.print(f"{group.method} on {group.info}: {group.tasks}{part} tasks, {bound}")
-    if own is not None:
-        are = "is a valid log" if len(files) == 1 else "are together a valid log"
-        options.say(f"{', '.join(map(str, files))} {are} of one's own tasks")
+    names = ", ".join(map(str, files))
+    verb = "is" if len(files) == 1 else "are together"
+    if log is not None:
+        options.say(f"{names} {verb} a valid log of one's own tasks")
         return
     columns = validated.submission.columns
-    named = ("predictions", "second", "correct", "class_correct")
-    extra = [name for name in named if name in columns]
-    checked = f", {' and '.join(extra)} checked" if extra else ""
+    lists = ("predictions", "second", "correct", "class_correct")
+    present = [name for name in lists if name in columns]
+    checked = f", {' and '.join(present)} checked" if present else ""
     if "correct" in columns and "class_correct" not in columns:
         checked += "; correct by its sums alone: with class_correct its order is checked, too"
-    are = "is a valid submission" if len(files) == 1 else "are together a valid submission"
-    options.say(f"{', '.join(map(str, files))} {are} to {opened}{checked}")
+    options.say(f"{names} {verb} a valid submission to {opened}{checked}")
 
 
 @options.command(short_help="Join files of results into one.")

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from fslbench_data.leaderboard.leaderboard import Leaderboard
 
 MOST_ROWS = 20
-"""Methods of a task set that the table shows."""
+"""Methods of a task set that the table shows without ``--all``."""
 _MOST_NAMED = 10
-"""Files that are named with the reason why they are left out."""
+"""Left-out files of a kind that are listed with their reasons."""
 
 
 _releases_option: Callable[[options.Command], options.Command] = click.option(
@@ -40,13 +40,15 @@ def _results_option(about: str) -> Callable[[options.Command], options.Command]:
 @_releases_option
 @options.sets_options
 @options.level_option
-@click.option("--all", "every", is_flag=True, help=f"More than {MOST_ROWS} methods a task set.")
+@click.option(
+    "--all", "all_methods", is_flag=True, help=f"More than {MOST_ROWS} methods a task set."
+)
 @click.option("--check", is_flag=True, help="Exit with 1 if a submission is refused.")
 @options.output_options({**options.ENDINGS, ".html": "html"}, "; html is a page")
 def leaderboard(
     where: str,
     names: tuple[str, ...],
-    every: bool,
+    all_methods: bool,
     check: bool,
     to: options.Output,
     **chosen: Any,
@@ -72,11 +74,11 @@ def leaderboard(
         from fslbench_data.leaderboard.page import leaderboard_page
         from fslbench_data.leaderboard.repository import HubResults
 
-        # a folder's path is no one else's business
-        at = files.where if isinstance(files, HubResults) else "."
-        options.output(leaderboard_page(ranking, at), to.path)
+        # the page does not show the path of a folder
+        address = files.where if isinstance(files, HubResults) else "."
+        options.output(leaderboard_page(ranking, address), to.path)
     else:
-        _write(ranking, to, None if every else MOST_ROWS)
+        _write(ranking, to, None if all_methods else MOST_ROWS)
     if ranking.left_out:
         options.say(ranking.left_out_text)
     total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
@@ -98,11 +100,11 @@ def _write(ranking: Leaderboard, to: options.Output, most: int | None) -> None:
     from fslbench_data.render.templating import neutral_table
 
     def paper() -> tuple[list[Table], str, list[str]]:
-        of_sets = [table for table, _ in tables.leaderboard_tables(ranking)]
+        set_tables = [table for table, _ in tables.leaderboard_tables(ranking)]
         if to.form == "markdown":
-            of_sets = [neutral_table(table) for table in of_sets]
-        below = [*tables.legend(ranking.boards), *tables.left_out_notes(ranking)]
-        return of_sets, ranking.signature, below
+            set_tables = [neutral_table(table) for table in set_tables]
+        notes = [*tables.legend(ranking.boards), *tables.left_out_notes(ranking)]
+        return set_tables, ranking.signature, notes
 
     to.write(
         csv=lambda: tables.leaderboard_csv(ranking),
@@ -121,11 +123,11 @@ def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
 
     if ranking.title:
         console.print(Text(ranking.title, style="bold"))
-    for table, left in leaderboard_tables(ranking, most):
+    for table, n_left_out in leaderboard_tables(ranking, most):
         console.print()
         print_table(table, console, whole=True)
-        if left:
-            note = f"… {left} more methods left out: --all, or --format csv or json, has them"
+        if n_left_out:
+            note = f"… {n_left_out} more methods left out: --all, or --format csv or json, has them"
             console.print(Text(note, style="yellow"))
     for note in legend(ranking.boards):
         console.print(Text(f"\n{note}", style="dim"))

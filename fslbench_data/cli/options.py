@@ -1,4 +1,4 @@
-"""Options and output that commands share."""
+"""Define the options and the output that commands share."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ MORE: tuple[str, ...] = (
     "superclasses", "trained", "inductive", "of_classes", "of_images", "of_ways", "of_shots",
     "of_queries", "overwrite", "transductive", "description",
 )  # fmt: skip
-"""Options that are listed under a heading of their own, after the others."""
+"""Options that the help lists after the others, under a heading of their own."""
 
 
 class CommandWithMore(click.Command):
-    """A command whose help has the options that few need at the end."""
+    """A command whose help lists the options of :data:`MORE` last."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under two headings."""
@@ -49,7 +49,7 @@ class CommandWithMore(click.Command):
 
 
 command = partial(click.command, cls=CommandWithMore)
-"""Makes such a command."""
+"""Decorator that makes a :class:`CommandWithMore`."""
 
 FILE = click.Path(path_type=Path)
 
@@ -120,11 +120,11 @@ signature_option: Callable[[Command], Command] = click.option(
 
 
 _OF_RELEASE = ":release:"
-"""The folder where ``--images`` names none."""
+"""The value of ``--images`` without a folder."""
 
 
 def images_option(about: str) -> Callable[[Command], Command]:
-    """Make the option ``--images [DIR]``: a folder, True without one, None if it is left out."""
+    """Make the option ``--images [DIR]``: a folder, True without DIR, None without the option."""
     return click.option(
         "--images",
         metavar="[DIR]",
@@ -141,13 +141,13 @@ def output_to(
 ) -> Callable[[Command], Command]:
     """Make the option of the file that a command writes, and ``--overwrite``.
 
-    The command checks it before it works, by :func:`check_output` or :func:`check_free`.
+    The command must first check it, by :func:`check_output` or :func:`check_free`.
     """
     overwrite = click.option(
         "--overwrite", is_flag=True, expose_value=False, help="Replace what is there."
     )
-    to = click.option("-o", "--output", name, type=FILE, required=required, help=about)
-    return lambda command: to(overwrite(command))
+    path = click.option("-o", "--output", name, type=FILE, required=required, help=about)
+    return lambda command: path(overwrite(command))
 
 
 output_option: Callable[[Command], Command] = output_to()
@@ -157,9 +157,9 @@ OF_NUMBERS = {".csv": "csv", ".json": "json"}
 ENDINGS = {**OF_NUMBERS, ".md": "markdown", ".tex": "latex"}
 """Formats by the endings of files; a table for people has none."""
 
-FOR_MACHINES = (*OF_NUMBERS.values(),)
+FOR_MACHINES = tuple(OF_NUMBERS.values())
 FORMATS = ("table", *ENDINGS.values())
-"""Of reports, SQL and leaderboards."""
+"""Formats of reports, SQL and leaderboards."""
 
 
 class Output(NamedTuple):
@@ -176,7 +176,7 @@ class Output(NamedTuple):
         csv: Callable[[], str | Iterable[str]] | None = None,
         paper: Callable[[], tuple[Sequence[Table], str, Sequence[str]]] | None = None,
     ) -> None:
-        """Write a result; only what the format needs is made.
+        """Write a result, calling only the function of the format.
 
         Parameters
         ----------
@@ -185,14 +185,15 @@ class Output(NamedTuple):
         paper
             Returns the tables for Markdown and LaTeX, the signature, and notes below them all.
         """
-        pieces = {"csv": csv, "json": json}.get(self.form)
-        if pieces is not None:
-            output(pieces(), self.path)
+        text = {"csv": csv, "json": json}.get(self.form)
+        if text is not None:
+            output(text(), self.path)
         elif self.form in ("markdown", "latex") and paper is not None:
             from fslbench_data.render.latex import latex
             from fslbench_data.render.table import markdown
 
-            output((markdown if self.form == "markdown" else latex)(*paper()), self.path)
+            render = markdown if self.form == "markdown" else latex
+            output(render(*paper()), self.path)
         elif table is not None:
             draw(table, self.path)
 
@@ -200,13 +201,13 @@ class Output(NamedTuple):
 def output_options(
     endings: Mapping[str, str] = ENDINGS, more: str = ""
 ) -> Callable[[Command], Command]:
-    """Make ``--format``, of formats by endings, and ``--output``: checked, they are one `to`.
+    """Make ``--format`` and ``--output``, which the command gets checked, as one argument `to`.
 
-    `more` is what the help says of formats besides.
+    `endings` are the formats by endings of files; `more` ends the help's sentence on formats.
     """
     formats = click.Choice(["table", *endings.values()])
     about = f"By default the one that the ending of --output names, else table{more}."
-    form = click.option("--format", "output_format", type=formats, help=about)
+    format_option = click.option("--format", "output_format", type=formats, help=about)
 
     def add(command: Command) -> Command:
         @wraps(command)
@@ -214,7 +215,7 @@ def output_options(
             to = Output(check_output(path, endings, output_format), path)
             return command(to=to, **given)
 
-        return form(output_option(with_output))  # type: ignore[return-value]
+        return format_option(output_option(with_output))  # type: ignore[return-value]
 
     return add
 
@@ -222,11 +223,11 @@ def output_options(
 def check_output(
     path: Path | None, endings: Mapping[str, str], output_format: str | None = None
 ) -> str:
-    """Return the requested format, or else that of the file's ending, or ``table``.
+    """Return the requested format, or that of the file's ending, or ``table``.
 
-    Refuses, before any work, to write text over a file, or under a name of another kind: a name
-    has one of these endings, or no ending or .txt for text; with a requested format, any that no
-    other kind of file has.
+    Raises an OutputError if the file exists, or has a name of another kind.  A name has one of the
+    endings, or .txt or none for text; with a requested format, any ending but those of
+    :data:`_OTHER_KINDS`.
     """
     if path is None:
         return output_format or "table"
@@ -245,7 +246,7 @@ _OTHER_KINDS = (".parquet", ".xlsx", ".docx", ".odt", ".jsonl", ".pdf")
 
 
 def check_submission(path: Path) -> None:
-    """Refuse, before any work, to write a submission over a file, or under another kind's name."""
+    """Raise an OutputError if a submission's file exists, or has a name of another kind."""
     from fslbench_data.submission.model import check_parquet_name
 
     check_parquet_name(path)
@@ -253,10 +254,9 @@ def check_submission(path: Path) -> None:
 
 
 def check_free(path: Path | None) -> None:
-    """Refuse, before any work, to write over a file without ``--overwrite``, or over an input.
+    """Raise an OutputError if a file exists, without ``--overwrite``, or is an input.
 
-    Inputs are the files that other arguments of the command name, FILE::METHOD too.  Raises an
-    OutputError.
+    Inputs are the files that other arguments of the command name, FILE::METHOD too.
     """
     from fslbench_data.files import is_taken
 
@@ -264,8 +264,8 @@ def check_free(path: Path | None) -> None:
         return
     context = click.get_current_context()
     for name, value in context.params.items():
-        for one in value if isinstance(value, tuple) else (value,):
-            if name != "path" and _is_same(path, str(one).partition("::")[0]):
+        for argument in value if isinstance(value, tuple) else (value,):
+            if name != "path" and _is_same(path, str(argument).partition("::")[0]):
                 raise OutputError(
                     f"{path} is the submission itself", fix="name another file to write"
                 )
@@ -277,9 +277,9 @@ def check_free(path: Path | None) -> None:
         )
 
 
-def _is_same(path: Path, named: str) -> bool:
+def _is_same(path: Path, argument: str) -> bool:
     try:
-        return path.samefile(named)
+        return path.samefile(argument)
     except (OSError, ValueError):  # it names no file
         return False
 
@@ -292,7 +292,7 @@ def say(text: str) -> None:
 
 
 def output(text: str | Iterable[str], path: Path | None) -> None:
-    """Write text, in pieces perhaps, to a file that appears whole or not at all, or to stdout."""
+    """Write text, or pieces of it, to a file that appears whole or not at all, or to stdout."""
     pieces = [text] if isinstance(text, str) else text
     if path is None:
         for piece in pieces:
@@ -302,34 +302,34 @@ def output(text: str | Iterable[str], path: Path | None) -> None:
 
     with whole_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.writelines(pieces)
-        file.flush()  # before what is written is made safe
+        file.flush()  # before whole_file syncs it
     say(f"wrote {path}")
 
 
-def draw(on: Callable[[Console], object], path: Path | None) -> None:
-    """Draw on the terminal, or on a page that becomes a text file."""
+def draw(print_on: Callable[[Console], object], path: Path | None) -> None:
+    """Print on the terminal, or on a page that becomes a text file."""
     from fslbench_data.render.console import FILE_LINES, PAGE, page, screen
 
     if path is None:
         with screen() as console:
-            on(console)
+            print_on(console)
     else:
         with page((shutil.get_terminal_size(PAGE).columns, FILE_LINES)) as (console, text):
-            on(console)
+            print_on(console)
         output(text(), path)
 
 
-def refuse_others(read: Collection[str], what: str) -> None:
-    """Refuse options that a command does not read of some kind of file, which would do nothing."""
+def refuse_other_options(used: Collection[str], what: str) -> None:
+    """Raise a UsageError about an option that would do nothing for some kind of file."""
     context = click.get_current_context()
     for option in context.command.params:
         given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if given and option.name not in {*read, "files", "output_format", "path", "overwrite"}:
+        if given and option.name not in {*used, "files", "output_format", "path", "overwrite"}:
             raise click.UsageError(f"{option.opts[-1]} does nothing for {what}")
 
 
 def parse_queries(text: str, what: str = "queries") -> list[int]:
-    """Read numbers and ranges, such as ``1-15`` or ``1,2,5-7``, ascending."""
+    """Read numbers and ranges, such as ``1-15`` or ``1,2,5-7``, in ascending order."""
     queries: set[int] = set()
     for part in text.replace(" ", "").split(","):
         match = re.fullmatch(r"([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?", part)
@@ -346,7 +346,8 @@ def parse_queries(text: str, what: str = "queries") -> list[int]:
 def log_options(command: Command, *, takes_queries: bool = True) -> Command:
     """Add the options of a log of one's own tasks, as one argument `pool`.
 
-    Without ``--inductive`` and ``--pool`` where nothing is made of which queries were right.
+    ``--inductive`` and ``--pool`` are left out unless the command `takes_queries`: uses which
+    queries were right.
     """
     names = ("class_sizes", "groups", "superclasses", "trained", "inductive", "pool")
 
@@ -355,7 +356,7 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
         pool = {name: given.pop(name, None) for name in names}
         return command(pool=pool, **given)
 
-    for name, about in reversed(_OF_LOG.items()):
+    for name, about in reversed(_LOG_HELP.items()):
         with_pool = click.option(f"--{name}", type=FILE, metavar="FILE", help=about)(with_pool)
     if takes_queries:
         with_pool = click.option(
@@ -376,7 +377,7 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
     return no_training_option("The files' methods train")(with_pool)  # type: ignore[return-value]
 
 
-_OF_LOG = {
+_LOG_HELP = {
     "class-sizes": "Of a log of one's own tasks: images that may be drawn of each class, a CSV "
     "file with the columns class and n_images, a JSON object, or a data set whose test split is "
     "known, such as miniImageNet, CUB or digits; of several data sets also the column dataset. By "
@@ -389,20 +390,20 @@ _OF_LOG = {
 
 
 def design_options(command: Command) -> Command:
-    """Add the options of the tasks of accuracies alone, as one argument `design`."""
+    """Add the options that describe the tasks of bare accuracies, as one argument `design`."""
 
     @wraps(command)
     def with_design(**given: Any) -> Any:
-        design: dict[str, Any] = {name: given.pop(f"of_{name}") for name in _OF_DESIGN}
+        design: dict[str, Any] = {name: given.pop(f"of_{name}") for name in _DESIGN_HELP}
         return command(design=design, **given)
 
-    for name, about in reversed(_OF_DESIGN.items()):
+    for name, about in reversed(_DESIGN_HELP.items()):
         option = click.option(f"--{name}", f"of_{name}", type=int, help=f"Of accuracies: {about}.")
         with_design = option(with_design)
     return with_design  # type: ignore[return-value]
 
 
-_OF_DESIGN = {
+_DESIGN_HELP = {
     "classes": "classes that tasks are drawn from",
     "images": "images of the class that has the fewest",
     "ways": "classes of a task",
@@ -412,7 +413,7 @@ _OF_DESIGN = {
 
 
 def log_in(files: Sequence[Path], pool: Mapping[str, Any]) -> OwnLog:
-    """Open a log of one's own tasks, or several, without warnings: the report shows them."""
+    """Open one or several logs of one's own tasks; the report shows the warnings."""
     from fslbench_data.scoring.open_log import open_log
 
     with warnings.catch_warnings():
@@ -423,43 +424,43 @@ def log_in(files: Sequence[Path], pool: Mapping[str, Any]) -> OwnLog:
 def sources_of(
     files: Sequence[Path], pool: Mapping[str, Any]
 ) -> tuple[Path, ...] | tuple[Submission, ...] | tuple[OwnLog]:
-    """Return files of results, or the log of one's own tasks in their place.
+    """Return files of results, or the log of one's own tasks that they are.
 
-    Options on methods hold for all methods of the files.
+    ``--no-training`` and ``--inductive`` hold for all methods of the files.
     """
-    from fslbench_data.submission.columns import commas
+    from fslbench_data.submission.columns import separator_remedy
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import columns_of, is_by_image, is_log
 
     if files and all(map(is_log, files)):
         return (log_in(files, pool),)
-    of_methods = {"trained": pool.get("trained"), "inductive": pool.get("inductive")}
+    about_methods = {"trained": pool.get("trained"), "inductive": pool.get("inductive")}
     for name, value in pool.items():
-        if value is not None and (name not in of_methods or not files):
+        if value is not None and (name not in about_methods or not files):
             option = "no-training" if name == "trained" else name.replace("_", "-")
             if name == "pool":
                 raise click.UsageError("--pool is of a log of all classes at once")
-            without = f", a column that {files[0]} has not" if len(files) == 1 else ""
-            if separated := commas(columns_of(files[0])) if files else "":
-                without += f": {separated}"
+            if not files:
+                raise click.UsageError(f"--{option} is of methods in files, and none is given")
+            lacking = f", a column that {files[0]} has not" if len(files) == 1 else ""
+            if remedy := separator_remedy(columns_of(files[0])):
+                lacking += f": {remedy}"
             raise click.UsageError(
-                f"--{option} is of a log of one's own tasks, with class_ids{without}"
-                if files
-                else f"--{option} is of methods in files, and none is given"
+                f"--{option} is of a log of one's own tasks, with class_ids{lacking}"
             )
-    if not any(value is not None for value in of_methods.values()):
+    if all(value is None for value in about_methods.values()):
         return tuple(files)
     if by_image := [file for file in files if is_by_image(file)]:
         raise click.UsageError(
             f"--inductive and --no-training are not of rows of images, as {by_image[0]} has"
         )
-    return tuple(Submission.read(file).declare(**of_methods) for file in files)
+    return tuple(Submission.read(file).declare(**about_methods) for file in files)
 
 
 def no_training_option(who: str) -> Callable[[Command], Command]:
-    """Take ``--no-training`` as `trained`: False, or None without it.
+    """Make ``--no-training``, passed on as `trained`: False, or None without it.
 
-    `who` begins the help's sentence: who trains nothing.
+    `who` begins the help's sentence.
     """
     return click.option(
         "--no-training",

@@ -28,7 +28,7 @@ def write_report(
 ) -> None:
     """Write a report: its summary, or with `details` a block for each task set.
 
-    Files for machines hold everything in either case.
+    CSV and JSON hold everything in either case.
     """
     from fslbench_data.render.report_formats import json_pieces, render_csv
 
@@ -49,9 +49,9 @@ def write_report(
         from fslbench_data.scoring.summary import summarize
 
         with steps("comparing methods"):
-            found = summarize(report, all_references=all_references)
-        table = partial(print_summary, found, whole_signature=whole_signature)
-        paper = partial(summary_paper, found)
+            summary = summarize(report, all_references=all_references)
+        table = partial(print_summary, summary, whole_signature=whole_signature)
+        paper = partial(summary_paper, summary)
     to.write(
         csv=lambda: render_csv(report),
         json=lambda: json_pieces(report),
@@ -59,31 +59,32 @@ def write_report(
         paper=paper,
     )
     if details or report.log is None:
-        for facts in report.logs.values():
-            for text in facts.warnings:
-                say(f"Warning: {facts.source}: {text}")
+        for log in report.logs.values():
+            for warning in log.warnings:
+                say(f"Warning: {log.source}: {warning}")
     if details or to.form in FOR_MACHINES:
         _say_left_out(report)
 
 
-def write_reported(found: Reported, to: Output) -> None:
-    """Write what printed results, or accuracies alone, show; warnings go to standard error."""
+def write_reported(reported: Reported, to: Output) -> None:
+    """Write what printed results or bare accuracies show; warnings go to standard error."""
     from fslbench_data.render import reported_text
     from fslbench_data.render.table import csv_text, json_text
 
-    for one in found.results:
-        if one.warning:
-            say(f"Warning: {one.method}{': ' * bool(one.method)}{one.warning}")
+    for result in reported.results:
+        if result.warning:
+            method = f"{result.method}: " if result.method else ""
+            say(f"Warning: {method}{result.warning}")
     to.write(
-        csv=lambda: csv_text(reported_text.values(found)),
-        json=lambda: json_text(found.to_dict()),
-        table=lambda console: _print(reported_text.shown(found), console),
-        paper=lambda: (reported_text.tables(found), "", ()),
+        csv=lambda: csv_text(reported_text.values(reported)),
+        json=lambda: json_text(reported.to_dict()),
+        table=lambda console: _print(reported_text.shown(reported), console),
+        paper=lambda: (reported_text.tables(reported), "", ()),
     )
 
 
 def _say_left_out(report: Report) -> None:
-    """Print on standard error which task sets are read with ``--bias`` only."""
+    """Print on standard error how many task sets only ``--bias`` reads."""
     if report.left_out:
         say(
             f"left out: {many(len(report.left_out), 'task set')} made with attributes of images; "
@@ -92,7 +93,7 @@ def _say_left_out(report: Report) -> None:
 
 
 def write_bias(report: BiasReport, to: Output) -> None:
-    """Write the ladders of attribute-biased tasks."""
+    """Write the bias levels of attribute-biased tasks."""
     from fslbench_data.render.bias_tables import bias_csv, bias_json, bias_notes, bias_tables
 
     signature, notes = report.signature, bias_notes(report)
@@ -105,16 +106,16 @@ def write_bias(report: BiasReport, to: Output) -> None:
 
 
 def write_counts(report: Report, to: Output) -> None:
-    """Write how many comparisons are conclusive, one line a task set."""
+    """Write how many comparisons are significant, one line a task set."""
     from fslbench_data.render.counts_table import counts_table, counts_tables
     from fslbench_data.render.table import csv_text, json_text, objects
 
     signature = str(report.signature)
 
     def json() -> str:
-        whole = counts_table(report)
-        rows = {"title": whole.title, "rows": objects(whole), "notes": whole.notes}
-        return json_text({"signature": signature, **rows})
+        table = counts_table(report)
+        content = {"title": table.title, "rows": objects(table), "notes": table.notes}
+        return json_text({"signature": signature, **content})
 
     to.write(
         csv=lambda: csv_text(counts_table(report), signature),
@@ -151,9 +152,9 @@ def _print(
     """Print tables one below the other, and the notes below them all."""
     from fslbench_data.render.console import print_table
 
-    for number, each in enumerate(tables):
+    for number, table in enumerate(tables):
         if number:
             console.print()
-        print_table(each, console, whole=whole)
+        print_table(table, console, whole=whole)
     for note in notes:
         console.print(f"\n{note}", highlight=False, markup=False)

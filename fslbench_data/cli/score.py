@@ -96,16 +96,15 @@ def score(
     }
     if len(chosen_views := [name for name, given in views.items() if given]) > 1:
         raise click.UsageError(f"{chosen_views[0]} does not go with {chosen_views[1]}")
-    whole = bool(files) and all(map(is_accuracies, files))
-    if chosen["methods"] and (bias or whole):
+    only_accuracies = bool(files) and all(map(is_accuracies, files))
+    if chosen["methods"] and (bias or only_accuracies):
         raise click.UsageError(f"--method does not go with {'--bias' if bias else files[0]}")
-    if whole:
-        options.refuse_others(
-            {"datasets", "level", *(f"of_{name}" for name in design)}, "accuracies alone"
-        )
+    if only_accuracies:
+        used = {"datasets", "level", *(f"of_{name}" for name in design)}
+        options.refuse_other_options(used, "accuracies alone")
         dataset = next(iter(chosen["datasets"]), None)
-        found = fb.reported(files, dataset=dataset, level=chosen["level"], **design)
-        report_output.write_reported(found, to)
+        printed = fb.reported(files, dataset=dataset, level=chosen["level"], **design)
+        report_output.write_reported(printed, to)
         return
     if option := next((name for name, value in design.items() if value is not None), ""):
         raise click.UsageError(f"--{option} is of accuracies alone, one a task")
@@ -130,8 +129,8 @@ def score(
             all_references=all_references,
             whole_signature=whole_signature,
         )
-        ended = report.log is not None or chosen["task_sets"] or details
-        if not ended and to.form == "table" and (pooled := pooled_instead(report, opened)):
+        is_summary = report.log is None and not chosen["task_sets"] and not details
+        if is_summary and to.form == "table" and (pooled := pooled_instead(report, opened)):
             more = f" and {len(pooled) - 1} more" if len(pooled) > 1 else ""
             options.say(
                 f"tip: evaluate the pooled sets ({pooled[0]}{more}): they use more of the images, "
@@ -191,13 +190,13 @@ def compare(
         options.say(f"left out, answered by one of the two only: {listing(left_out)}")
     if not fail_if_worse:
         return
-    leading = primary_comparisons(report.comparisons)
+    primary = primary_comparisons(report.comparisons)
     worse, unknown = (
-        [f"{c.dataset}/{c.task_set}" for c in leading if c.verdict == verdict] for verdict in "-?"
+        [f"{c.dataset}/{c.task_set}" for c in primary if c.verdict == verdict] for verdict in "-?"
     )
     if worse:
-        each = " (each judged by itself, uncorrected)" if len(leading) > 1 else ""
-        options.say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}{each}")
+        note = " (each judged by itself, uncorrected)" if len(primary) > 1 else ""
+        options.say(f"{report.comparisons[0].method} is worse on {', '.join(worse)}{note}")
         raise SystemExit(1)
     if unknown:
         options.say(f"nothing can be said on {listing(unknown, 4)}, so --fail-if-worse did not")
@@ -262,5 +261,5 @@ def reported(results: tuple[str, ...], to: options.Output, **about: Any) -> None
     needed: how much wider an interval for new images or new classes can be follows from the sizes
     of the data set.
     """
-    found = fb.reported(results[0] if len(results) == 1 else list(results), **about)
-    report_output.write_reported(found, to)
+    printed = fb.reported(results[0] if len(results) == 1 else list(results), **about)
+    report_output.write_reported(printed, to)

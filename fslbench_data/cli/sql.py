@@ -67,14 +67,15 @@ def sql(
     opened, read = fb.load_release(release), options.sources_of(submissions, pool)
     if query is None or list_views:
         with fb.connect(opened, read, allow_unbound=allow_unbound) as connection:
-            click.echo("\n\n".join(f"{n}: {t}\n  {c}" for n, t, c in described(connection)))
+            views = [f"{name}: {about}\n  {names}" for name, about, names in described(connection)]
+        click.echo("\n\n".join(views))
         return
     with QueryProcess(seconds=seconds, memory=memory) as process:
-        everything = tables(opened, read, allow_unbound=allow_unbound)
+        all_tables = tables(opened, read, allow_unbound=allow_unbound)
         start = time.monotonic()
-        named = only_named(everything, query, seconds=seconds, memory=memory)
+        needed = only_named(all_tables, query, seconds=seconds, memory=memory)
         spent = time.monotonic() - start
-        process.load(named)
+        process.load(needed)
         table = process.run(query, spent=spent)
     _write(table, to)
 
@@ -93,7 +94,7 @@ def _write(table: pa.Table, to: options.Output) -> None:
             raise OutputError("Parquet is not for the terminal", fix="name a file with -o")
         try:
             write_parquet(table, to.path)
-        except ArrowNotImplementedError as error:  # arrays that are null, in old versions
+        except ArrowNotImplementedError as error:  # null arrays, in old versions
             raise OutputError(
                 f"this version of Arrow cannot write the result as Parquet: {error}",
                 fix="cast arrays to lists, such as a::INTEGER[], or write CSV or JSON",
@@ -101,7 +102,7 @@ def _write(table: pa.Table, to: options.Output) -> None:
         options.say(f"wrote {to.path}")
         return
 
-    def on(console: Console) -> None:
+    def print_on(console: Console) -> None:
         rows = screenful(console)
         first = table_of(table.slice(0, rows))
         print_table(first, console, left=max(0, table.num_rows - rows))
@@ -109,6 +110,6 @@ def _write(table: pa.Table, to: options.Output) -> None:
     to.write(
         csv=lambda: csv_result(table),
         json=lambda: json_pieces(table),
-        table=on,
+        table=print_on,
         paper=lambda: ([table_of(table)], "", ()),
     )

@@ -1,4 +1,4 @@
-"""A leaderboard: the accepted files, and their rankings."""
+"""Check the files of a results repository and rank the methods of the accepted ones."""
 
 from __future__ import annotations
 
@@ -49,9 +49,16 @@ from fslbench_data.validation.validate import Validated, validate
 class Accepted(Struct, frozen=True, eq=False):
     """A file that answers a release, by its path in the repository and its SHA-256 (hex).
 
-    Of the release it is the position; `content` is a SHA-256 of the results, however they are
-    written; `also` are digests of other files with the same results that may have come at the same
-    time.
+    Attributes
+    ----------
+    release
+        The position of the release.
+    content
+        SHA-256 (hex) of the results, whatever the form of the file.
+    copies
+        Digests of other files with the same results, if it is not known which came first.
+    arrival
+        Of two files, that of the smaller number came first.
     """
 
     name: str
@@ -59,13 +66,13 @@ class Accepted(Struct, frozen=True, eq=False):
     release: int
     results: tuple[Entry, ...]
     content: str
-    also: tuple[str, ...] = ()
-    came: int = 0
+    copies: tuple[str, ...] = ()
+    arrival: int = 0
 
     @property
     def digests(self) -> tuple[str, ...]:
         """Digests of all files with these results."""
-        return (self.digest, *self.also)
+        return (self.digest, *self.copies)
 
 
 _IS_POINTER = f"it is {POINTER}"
@@ -92,8 +99,8 @@ class Rejected(Struct, frozen=True):
 
 
 def unfetched(rejected: Sequence[Rejected], total: int) -> str:
-    """Return how many of `total` submissions are pointers, and what to do; empty if none is."""
-    pointers = sum(one.is_pointer for one in rejected)
+    """Say how many of `total` submissions are pointers, and what to do; empty if none is."""
+    pointers = sum(file.is_pointer for file in rejected)
     if not pointers:
         return ""
     number = f"All {total}" if pointers == total > 1 else f"{pointers} of {total}"
@@ -105,25 +112,25 @@ def unfetched(rejected: Sequence[Rejected], total: int) -> str:
 def check_submission(
     files: ResultsFiles | LooseFiles, name: str, releases: Sequence[Release]
 ) -> Accepted | Rejected:
-    """Check a file of a repository, without trust in any check before.
+    """Check a file of a repository, without trusting any earlier check.
 
     The file's name must be the SHA-256 of its bytes; :func:`answered` finds the release.  Raises a
-    HubError only if the file could not be fetched.
+    HubError only if the file cannot be fetched.
     """
     path = None
     try:
         path = files.path(name)
         digest = _checked_digest(name, path)
         submission = replace(read_untrusted(path), source="the file")
-        number = answered(submission, releases)
-        results = entries_of(validate(submission, releases[number]))
+        position = answered(submission, releases)
+        results = entries_of(validate(submission, releases[position]))
     except HubError:
-        raise  # about the file, or a release's tables
+        raise
     except FSLBenchError as error:
         return _rejection(name, error, path)
     except Exception as error:
         return _rejection(name, SubmissionError(f"it cannot be checked: {error!r}"), path)
-    return Accepted(name, digest, number, results, _content(results))
+    return Accepted(name, digest, position, results, _content(results))
 
 
 def entries_of(validated: Validated) -> tuple[Entry, ...]:
@@ -149,7 +156,7 @@ def entries_of(validated: Validated) -> tuple[Entry, ...]:
 
 
 def _rejection(name: str, error: FSLBenchError, path: Path | None) -> Rejected:
-    """Turn an error into a rejection, without the file's path on this machine."""
+    """Turn an error into a rejection that hides the file's path on this machine."""
     texts = [error.what, error.where, error.expected, error.fix]
     if path is not None:
         texts = [text.replace(str(path), "the file") for text in texts]
@@ -157,7 +164,7 @@ def _rejection(name: str, error: FSLBenchError, path: Path | None) -> Rejected:
 
 
 def _checked_digest(name: str, path: Path) -> str:
-    """Return the file's SHA-256, which must be its name; too large a file is not read."""
+    """Return the file's SHA-256; raise a ResultsError if it is not its name, or it is too large."""
     if not name.endswith(ENDING):
         raise ResultsError(
             f"the file does not end in {ENDING}",
@@ -188,58 +195,59 @@ def _checked_digest(name: str, path: Path) -> str:
 
 
 def answered(submission: Submission, releases: Sequence[Release]) -> int:
-    """Find the first release whose task sets and fingerprints the submission names.
+    """Find the first release that has all task sets and fingerprints of the submission.
 
     Returns its position, or 0 if there is none: validation by that release then says what is wrong.
     """
-    named = {(d, s, bound.fingerprint) for (_, d, s), bound in submission.bindings.items()}
-    table = submission.table.select(
-        [n for n in ("dataset", "task_set", "fingerprint") if n in submission.table.column_names]
-    )
-    for row in table.group_by(table.column_names).aggregate([]).to_pylist():
-        named.add((row["dataset"], row["task_set"], row.get("fingerprint")))
-    for number, release in enumerate(releases):
+    claims = {(*key[1:], binding.fingerprint) for key, binding in submission.bindings.items()}
+    names = [n for n in ("dataset", "task_set", "fingerprint") if n in submission.columns]
+    for row in submission.table.select(names).group_by(names).aggregate([]).to_pylist():
+        claims.add((row["dataset"], row["task_set"], row.get("fingerprint")))
+
+    for position, release in enumerate(releases):
         infos = {(info.dataset, str(info.name)): info for info in release.task_sets}
         if all(
-            (d, s) in infos and (fingerprint is None or fits(fingerprint, infos[d, s]))
-            for d, s, fingerprint in named
+            (dataset, task_set) in infos
+            and (fingerprint is None or fits(fingerprint, infos[dataset, task_set]))
+            for dataset, task_set, fingerprint in claims
         ):
-            return number
+            return position
     return 0
 
 
 def _content(results: Sequence[Entry]) -> str:
     """Return a SHA-256 of results that does not depend on their order."""
-    parts = []
-    for r in results:
-        about = (r.method, r.info.text, r.runs, r.run_spread, r.stopped, r.transductive)
-        parts.append(f"{about!r} {hashlib.sha256(r.content).hexdigest()}")
-    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()
+    lines = []
+    for entry in results:
+        key = entry.method, entry.info.text
+        about = (*key, entry.runs, entry.run_spread, entry.stopped, entry.transductive)
+        lines.append(f"{about!r} {hashlib.sha256(entry.content).hexdigest()}")
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 
 MOST_VALUES = 250_000_000
-"""Counts that are held in memory, two bytes each, of all submissions together."""
+"""Counts of all submissions together that fit into memory, two bytes each."""
 
 
 def check_all(
     sources: Sequence[tuple[ResultsFiles | LooseFiles, str]],
     releases: Sequence[Release],
     progress: Callable[[str], None],
-    came: Mapping[str, int],
+    arrivals: Mapping[str, int],
 ) -> tuple[list[Accepted], list[Rejected]]:
-    """Check files by repository and name, the first to come first.
+    """Check files by repository and name, in the order of their arrival.
 
     Files with the same results under the same names of methods are one entry; those that came
-    later than the first of them are rejected.  Where it is not known which came first, the entry
-    holds all of them, since anybody can choose what a file is called.  `came` numbers files as the
-    repositories' history does; one that it lacks came last, and of these one of a later repository
-    last.
+    later than the first of them are rejected.  If it is not known which came first, the entry
+    holds all of them, since anybody can choose the name of a file.  `arrivals` numbers the files in
+    the repositories' history; others came last, in the order of the repositories.
     """
-    last = max(came.values(), default=-1) + 1
-    stage = {files.where: number for number, (files, _) in reversed(list(enumerate(sources)))}
+    last = max(arrivals.values(), default=-1) + 1
+    repositories = [*dict.fromkeys(files.where for files, _ in sources)]
 
     def turn(source: tuple[ResultsFiles | LooseFiles, str]) -> tuple[int, int]:
-        return came.get(source[1], last), stage[source[0].where]
+        files, name = source
+        return arrivals.get(name, last), repositories.index(files.where)
 
     accepted: dict[tuple[int, str], Accepted] = {}
     turns: dict[str, tuple[int, int]] = {}
@@ -249,56 +257,58 @@ def check_all(
         files, name = source
         if number % 50 == 0:
             progress(f"submission {number + 1} of {len(sources)}")
-        one = check_submission(files, name, releases)
-        if isinstance(one, Rejected):
-            rejected.append(one)
+        checked = check_submission(files, name, releases)
+        if isinstance(checked, Rejected):
+            rejected.append(checked)
             continue
         turns[name] = turn(source)
-        key = (one.release, one.content)
+        key = (checked.release, checked.content)
         first = accepted.get(key)
         if first is not None and turns[first.name] == turns[name]:
-            accepted[key] = replace(first, also=(*first.also, one.digest))
+            accepted[key] = replace(first, copies=(*first.copies, checked.digest))
         elif first is not None:
             what = "it says what another submission says, which came first"
             rejected.append(Rejected(name, what, first.name, "each result once", "leave it out"))
-        elif held + (values := sum(len(result.counts) for result in one.results)) > MOST_VALUES:
+        elif held + (values := sum(len(result.counts) for result in checked.results)) > MOST_VALUES:
             what = f"with it the submissions hold more than {MOST_VALUES:,} counts"
             fix = "keep results of several releases or data sets in several repositories"
             rejected.append(Rejected(name, what, "", "what fits into memory", fix))
         else:
             held += values
-            accepted[key] = replace(one, came=turns[name][0])
+            arrival, _ = turns[name]
+            accepted[key] = replace(checked, arrival=arrival)
     return list(accepted.values()), rejected
 
 
 Wanted = Callable[[int, TaskSetInfo], bool]
-"""Whether a task set of the release number so and so shall have a table."""
+"""Whether a task set of the release at this position gets a table."""
 
 
 class Board(Struct, frozen=True, eq=False):
     """The table of one release: only submissions that answer its own tasks.
 
-    `submissions` are the SHA-256 of the files, the first to come first, else by name; `came`
-    numbers them, 0 for those that came first; `sets` are the task sets that some method answers.
+    `submissions` are the SHA-256 of the files, in the order of their arrival, else by name;
+    `arrivals` numbers them from 0; `sets` are the task sets that some method answers.
     """
 
     release: str
     signature: Signature
     submissions: tuple[str, ...]
-    came: tuple[int, ...]
+    arrivals: tuple[int, ...]
     sets: tuple[Standing, ...]
 
     @property
     def submissions_digest(self) -> str:
-        """SHA-256 (hex) of the submissions' digests, a line each, with when they came, if known."""
+        """SHA-256 (hex) of the submissions' digests, a line each, after their arrival, if known."""
         lines: Iterable[str] = self.submissions
-        if any(self.came):
-            lines = (f"{n} {d}" for n, d in zip(self.came, self.submissions, strict=True))
+        if any(self.arrivals):
+            pairs = zip(self.arrivals, self.submissions, strict=True)
+            lines = (f"{arrival} {digest}" for arrival, digest in pairs)
         return hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest()
 
     @property
     def of_submissions(self) -> str:
-        """The part of a signature that is about the submissions."""
+        """The part of the signature about the submissions."""
         return f"submissions:{len(self.submissions)}#{self.submissions_digest[:12]}"
 
     def __str__(self) -> str:
@@ -311,7 +321,7 @@ _MOST_LEFT_OUT = 3
 class Leaderboard(Struct, frozen=True, eq=False):
     """The tables of all releases, newest first, and the files that are in none.
 
-    Task sets `left_out` are answered, but made with attributes of images, and not requested.
+    `left_out` are answered task sets that are made with attributes of images and not requested.
     """
 
     title: str
@@ -322,7 +332,7 @@ class Leaderboard(Struct, frozen=True, eq=False):
 
     @property
     def left_out_text(self) -> str:
-        """Which answered task sets no table has, and how to see them; empty if all have one."""
+        """The answered task sets without a table, and how to see them; empty if all have one."""
         if not self.left_out:
             return ""
         sets = listing(self.left_out, _MOST_LEFT_OUT)
@@ -330,13 +340,13 @@ class Leaderboard(Struct, frozen=True, eq=False):
 
     @property
     def files_left_out(self) -> dict[str, list[tuple[str, str]]]:
-        """Names of the files in no table with the reasons, those refused and those ignored."""
-        refused = [(one.name, one.reason) for one in self.rejected]
+        """Names of the refused and of the ignored files, with the reasons."""
+        refused = [(file.name, file.reason) for file in self.rejected]
         return {"refused": refused, "ignored": [(name, IGNORED) for name in self.ignored]}
 
     @property
     def signature(self) -> str:
-        """What the tables rest on, one part a release: the line that every output starts with."""
+        """The signatures of all tables, one part a release: the first line of every output."""
         return " + ".join(str(board) for board in self.boards)
 
 
@@ -352,16 +362,16 @@ def leaderboard(
 ) -> Leaderboard:
     """Read, check and rank all submissions of a results repository.
 
-    Every file is checked again.  A rejected one changes nothing for the others.  Raises a
-    ResultsError or an UnknownNameError if there is no release, or none with a requested data set
-    or task set.
+    Every file is checked again, and a rejected one does not affect the others.  Raises a
+    ResultsError if there is no release, an UnknownNameError if none has a requested data set or
+    task set.
 
     Parameters
     ----------
     releases
-        Those that submissions may answer, newest first (:func:`answered`).
+        The releases that submissions may answer, newest first (:func:`answered`).
     datasets, task_sets
-        Only these; by default all that are answered, but those made with attributes of images.
+        Only these; by default all that are answered, except those made with attributes of images.
     progress
         Called with the name of each step.
     """
@@ -370,20 +380,23 @@ def leaderboard(
         raise ResultsError("no release is given", expected="at least one whose tasks are answered")
     names, ignored = list_submissions(files)
     sources = [(files, name) for name in names]
-    accepted, rejected = check_all(sources, releases, progress, files.came(names))
-    chosen, some = names_of(datasets), task_set_names(task_sets)
-    boards = boards_of(
-        accepted, releases, _wanted(releases, chosen, some), level=level, progress=progress
+    accepted, rejected = check_all(sources, releases, progress, files.arrivals(names))
+    datasets, task_sets = names_of(datasets), task_set_names(task_sets)
+    wanted = _wanted(releases, datasets, task_sets)
+    boards = boards_of(accepted, releases, wanted, level=level, progress=progress)
+    infos = [] if task_sets else [entry.info for file in accepted for entry in file.results]
+    left_out = dict.fromkeys(
+        info.text
+        for info in infos
+        if info.name.attributes and (not datasets or info.dataset in datasets)
     )
-    infos = [result.info for one in accepted for result in one.results if not some]
-    left_out = (i.text for i in infos if i.name.attributes and (not chosen or i.dataset in chosen))
-    return Leaderboard(title, boards, tuple(rejected), ignored, tuple(dict.fromkeys(left_out)))
+    return Leaderboard(title, boards, tuple(rejected), ignored, tuple(left_out))
 
 
 def _wanted(
     releases: Sequence[Release], datasets: Sequence[str], task_sets: Sequence[str]
 ) -> Wanted:
-    """Return the predicate of requested task sets; refuse names that no release has."""
+    """Return the predicate of requested task sets; raise an UnknownNameError for unknown names."""
     infos = [info for release in releases for info in release.task_sets]
     for kind, requested, available in (
         ("data set", datasets, dict.fromkeys(info.dataset for info in infos)),
@@ -409,29 +422,29 @@ def boards_of(
     level: float,
     progress: Callable[[str], None] = lambda _: None,
 ) -> tuple[Board, ...]:
-    """Make the tables of the newest release, and of the older ones that some file answers."""
+    """Make the tables of the newest release, and of older ones that some file answers."""
     boards = []
-    for number in sorted({one.release for one in accepted} | {0}):
-        release = releases[number]
-        ours = [one for one in accepted if one.release == number]
-        ours.sort(key=lambda one: (one.came, one.name))
-        entries = _entries(release, ours)
-        infos = [i for i in release.task_sets if i.text in entries and wanted(number, i)]
+    for position in sorted({file.release for file in accepted} | {0}):
+        release = releases[position]
+        files = [file for file in accepted if file.release == position]
+        files.sort(key=lambda file: (file.arrival, file.name))
+        entries = _entries(release, files)
+        infos = [i for i in release.task_sets if i.text in entries and wanted(position, i)]
         sets = []
         for info in infos:
             progress(str(info))
             designs, units = estimable(*designs_of(release, info))
-            if suite_of(info.name.suite).whole:  # which needs more than the counts that are kept
+            if suite_of(info.name.suite).whole:  # its intervals need more than counts
                 missing = dict.fromkeys(designs, "leaderboards keep no answers to single queries")
                 designs, units = {}, replace(units, missing={**missing, **units.missing})
-            kind, of_set = info.name.interval, entries[info.text]
-            sets.append(ranked(info, kind, of_set, level, designs, units))
-        places = {came: n for n, came in enumerate(sorted({one.came for one in ours}))}
+            standing = ranked(info, info.name.interval, entries[info.text], level, designs, units)
+            sets.append(standing)
+        places = {arrival: i for i, arrival in enumerate(sorted({f.arrival for f in files}))}
         board = Board(
             release=str(release),
             signature=Signature.of(release, infos, level),
-            submissions=tuple(digest for one in ours for digest in one.digests),
-            came=tuple(places[one.came] for one in ours for _ in one.digests),
+            submissions=tuple(digest for file in files for digest in file.digests),
+            arrivals=tuple(places[file.arrival] for file in files for _ in file.digests),
             sets=tuple(sets),
         )
         boards.append(board)
@@ -439,22 +452,22 @@ def boards_of(
 
 
 def _entries(release: Release, accepted: Sequence[Accepted]) -> dict[str, list[Entry]]:
-    """List the methods of a release's tables, by task set: the references come first."""
+    """List the results on a release by task set, those of the references first."""
     references = reference_results(release, counts_only=True)
     methods = [
-        (method, one.digest)
-        for one in accepted
-        for method in dict.fromkeys(entry.method for entry in one.results)
+        (method, file.digest)
+        for file in accepted
+        for method in dict.fromkeys(entry.method for entry in file.results)
     ]
     labels = dict(zip(methods, unique_labels(methods, release.methods), strict=True))
     entries: dict[str, list[Entry]] = defaultdict(list)
     for entry in () if references is None else entries_of(references):
         entries[entry.info.text].append(entry)
-    for one in accepted:
-        about = {"source": one.digest, "also": one.also, "came": one.came}
-        for entry in one.results:
-            label = labels[entry.method, one.digest]
-            entries[entry.info.text].append(replace(entry, method=label, **about))
+    for file in accepted:
+        origin = {"source": file.digest, "copies": file.copies, "arrival": file.arrival}
+        for entry in file.results:
+            label = labels[entry.method, file.digest]
+            entries[entry.info.text].append(replace(entry, method=label, **origin))
     return entries
 
 
@@ -466,28 +479,28 @@ _LABEL = re.compile(rf"\([0-9a-f]{{{_DIGITS},{_ALL_DIGITS}}}\)$")
 def unique_labels(methods: Sequence[tuple[str, str]], taken: Iterable[str]) -> list[str]:
     """Return different labels of methods, each given by its name and its file's digest.
 
-    Names that are another's but for case, accents, blanks and punctuation, and names with other
-    letters than Latin ones or such digits at their end, get the first eight digits of the file's
-    digest behind them, or as many as distinguish them: ``ProtoNet (1a2b3c4d)``.  Labels that are
-    `taken`, the names of reference methods, stay as they are.
+    Names that differ from another only in case, accents, blanks or punctuation, and names with
+    other letters than Latin ones or such digits at their end, get the first eight digits of the
+    file's digest behind them, or as many as distinguish them: ``ProtoNet (1a2b3c4d)``.  No label is
+    a `taken` one, the name of a reference method.
     """
-    fixed = set(taken)
+    taken = set(taken)
     plain = [_plain(name) for name, _ in methods]
-    seen = Counter([*plain, *map(_plain, fixed)])
+    seen = Counter([*plain, *map(_plain, taken)])
     digits = [
         0 if simple.isascii() and seen[simple] == 1 and not _LABEL.search(name) else _DIGITS
         for simple, (name, _) in zip(plain, methods, strict=True)
     ]
     while True:
         labels = [
-            f"{name} ({digest[:some]})" if some else name
-            for (name, digest), some in zip(methods, digits, strict=True)
+            f"{name} ({digest[:n_digits]})" if n_digits else name
+            for (name, digest), n_digits in zip(methods, digits, strict=True)
         ]
         count = Counter(labels)
-        clash = [i for i, label in enumerate(labels) if count[label] > 1 or label in fixed]
-        if all(digits[i] == _ALL_DIGITS for i in clash):
+        clashes = [i for i, label in enumerate(labels) if count[label] > 1 or label in taken]
+        if all(digits[i] == _ALL_DIGITS for i in clashes):
             return labels
-        for i in clash:
+        for i in clashes:
             digits[i] = min(max(2 * digits[i], _DIGITS), _ALL_DIGITS)
 
 

@@ -1,7 +1,7 @@
-"""A leaderboard as one file of HTML: every method and task set, what may be best, who sent what.
+"""Write a leaderboard as one file of HTML.
 
-Names and reasons are strangers' texts: the template escapes all of them, and the page's own policy
-forbids scripts, requests and forms.
+Names and reasons are strangers' texts: the template escapes them, and the page's own policy forbids
+scripts, requests and forms.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
@@ -43,9 +42,9 @@ IMAGES, CLASSES = "new images", "new classes"
 MOST_LINES = 2000
 """Lines of the tables of all task sets together, the best of each."""
 MOST_METHODS = 200
-"""Methods that a suite's table holds, best first."""
+"""Methods in a suite's table, best first."""
 MOST_FILES, MOST_LEFT_OUT, MOST_OF_FILE = 500, 50, 5
-"""Submissions, and files in no table, that are listed."""
+"""Submissions, files in no table, and methods of a file that are listed."""
 
 HIGHEST, SILENT = "*", "?"
 BEST_FOR = {IMAGES: "~", CLASSES: "°", "new superclasses": "^"}
@@ -56,7 +55,7 @@ MARKS = {
     "^": "could be best for new superclasses, not for new images or new classes",
     SILENT: "not judged: not all tasks answered, or a run under a rule to stop",
 }
-"""Marks behind a number, in words."""
+"""Explanations of the marks behind numbers."""
 
 
 def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
@@ -65,8 +64,8 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
     Parameters
     ----------
     results
-        Where the results repository is, as the command on the page names it: an address on the
-        Hub, or ``.`` for a checkout.
+        The results repository as the command on the page names it: an address on the Hub, or
+        ``.`` for a checkout.
     """
     level = ranking.boards[0].signature.level
     suites = [(board, suite) for board in ranking.boards for suite in suites_of(board)]
@@ -97,25 +96,25 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
 
 
 def _about(board: Board) -> str:
-    """Count what a release's tables hold."""
+    """Count the methods, submissions and task sets of a release's tables."""
     entries = [row.entry for standing in board.sets for row in standing.rows]
-    own = {entry.method for entry in entries if entry.source == REFERENCE}
-    others = {entry.method for entry in entries if entry.source != REFERENCE}
+    references = {entry.method for entry in entries if entry.source == REFERENCE}
+    submitted = {entry.method for entry in entries if entry.source != REFERENCE}
     return (
-        f"{board.release}: {many(len(others), 'method')} of "
-        f"{many(len(board.submissions), 'submission')} and {many(len(own), 'reference method')} on "
-        f"{many(len(board.sets), 'task set')}"
+        f"{board.release}: {many(len(submitted), 'method')} of "
+        f"{many(len(board.submissions), 'submission')} and "
+        f"{many(len(references), 'reference method')} on {many(len(board.sets), 'task set')}"
     )
 
 
-class OfSuite(Struct, frozen=True):
-    """The task sets of one suite: those of a data set together, the fewest shots first.
+class SuiteStandings(Struct, frozen=True):
+    """The task sets of one suite, by data set, the fewest shots first.
 
     Attributes
     ----------
     methods
-        All that answer one of them, best first: by the mean place, the last one on a task set
-        that is not answered.
+        All methods that answer one of them, best first: by the mean place, which is the last one on
+        a task set that is not answered.
     """
 
     suite: str
@@ -131,35 +130,38 @@ class OfSuite(Struct, frozen=True):
     @property
     def datasets(self) -> dict[str, list[Standing]]:
         """The task sets by data set."""
-        return {name: [*some] for name, some in groupby(self.sets, lambda of: of.scored.dataset)}
+        by_dataset: dict[str, list[Standing]] = {}
+        for standing in self.sets:
+            by_dataset.setdefault(standing.scored.dataset, []).append(standing)
+        return by_dataset
 
 
 def displayed_sets(board: Board) -> list[Standing]:
     """Return the task sets of the data sets that some submission answers; all if none does."""
-    sent = {
+    answered = {
         standing.scored.dataset
         for standing in board.sets
         if any(row.entry.source != REFERENCE for row in standing.rows)
     }
-    return [standing for standing in board.sets if not sent or standing.scored.dataset in sent]
+    return [s for s in board.sets if not answered or s.scored.dataset in answered]
 
 
-def suites_of(board: Board) -> list[OfSuite]:
-    """Return a release's suites, first those with the most images in tasks."""
+def suites_of(board: Board) -> list[SuiteStandings]:
+    """Return a release's suites, first those whose tasks use the most images."""
     standings = displayed_sets(board)
     datasets = [*dict.fromkeys(standing.scored.dataset for standing in standings)]
     present = dict.fromkeys(standing.scored.name.suite for standing in standings)
     suites = []
     for suite in [*(s for s in ORDER if s in present), *(s for s in present if s not in ORDER)]:
         sets = [standing for standing in standings if standing.scored.name.suite == suite]
-        sets.sort(key=lambda of: (datasets.index(of.scored.dataset), of.scored.protocol))
+        sets.sort(key=lambda s: (datasets.index(s.scored.dataset), s.scored.protocol))
         places: dict[str, list[float]] = {}
         for number, standing in enumerate(sets):
             for position, (method, row) in enumerate(standing.by_method.items()):
                 place = position if row.rank is None else row.rank - 1
                 places.setdefault(method, [1.0] * len(sets))[number] = place / len(standing.rows)
         methods = sorted(places, key=lambda method: float(np.mean(places[method])))
-        suites.append(OfSuite(suite, (*sets,), (*methods,)))
+        suites.append(SuiteStandings(suite, (*sets,), (*methods,)))
     return suites
 
 
@@ -168,7 +170,7 @@ def _shots(sets: Sequence[Standing]) -> list[str]:
     protocols: list[Protocol] = [standing.scored.protocol for standing in sets]
     if len({protocol.shot for protocol in protocols}) < len(protocols):
         return [str(protocol) for protocol in protocols]
-    return [many(p.shot, "shot") for p in protocols]
+    return [many(protocol.shot, "shot") for protocol in protocols]
 
 
 def is_highest(standing: Standing, row: Row) -> bool:
@@ -178,61 +180,59 @@ def is_highest(standing: Standing, row: Row) -> bool:
 
 
 def mark(standing: Standing, row: Row) -> str:
-    """Return a method's mark on a task set: the narrowest claim by which it may be best."""
+    """Return a method's mark on a task set: the narrowest claim by which it could be best."""
     if is_highest(standing, row):
         return HIGHEST
-    verdicts = {
+    claims = {
         sign: row.intervals[kind].could_be_best
         for about, sign in BEST_FOR.items()
         if (kind := standing.kind_about(about)) is not None
     }
-    if None in verdicts.values():
+    if None in claims.values():
         return SILENT
-    return next((sign for sign, could in verdicts.items() if could), "")
+    return next((sign for sign, could_be_best in claims.items() if could_be_best), "")
 
 
-def _suite_table(of_suite: OfSuite, level: float) -> Table:
+def _suite_table(suite: SuiteStandings, level: float) -> Table:
     """Return a suite's methods on its task sets, best first."""
     entries: dict[str, list[Entry]] = {}
-    for standing in of_suite.sets:
+    for standing in suite.sets:
         for row in standing.by_method.values():
             entries.setdefault(row.method, []).append(row.entry)
-    every = [entry for of in entries.values() for entry in of]
+    transductive = {name for name in entries if any(e.transductive for e in entries[name])}
+    stopped = {name for name in entries if any(e.stopped for e in entries[name])}
 
     def label(method: str) -> str:
-        transductive = any(entry.transductive for entry in entries[method])
-        return marked(
-            method, transductive=transductive, stopped=any(e.stopped for e in entries[method])
-        )
+        return marked(method, transductive=method in transductive, stopped=method in stopped)
 
     title = (
-        f"{of_suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
+        f"{suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
         "images; ordered by mean rank, which is no test"
     )
-    missing = [str(of.scored) for of in of_suite.sets if not of.kind_about(CLASSES)]
+    missing = [str(standing.scored) for standing in suite.sets if not standing.kind_about(CLASSES)]
     notes = [
-        *_cut_note(of_suite.methods, MOST_METHODS, "csv", " methods"),
+        *_cut_note(suite.methods, MOST_METHODS, "csv", " methods"),
         *([f"No interval for new classes on {', '.join(missing)}."] if missing else []),
-        *([TRANSDUCTIVE_NOTE] if any(entry.transductive for entry in every) else []),
-        *([STOPPED_NOTE] if any(entry.stopped for entry in every) else []),
+        *([TRANSDUCTIVE_NOTE] if transductive else []),
+        *([STOPPED_NOTE] if stopped else []),
     ]
     columns = [
         _column(dataset, name, standing)
-        for dataset, sets in of_suite.datasets.items()
+        for dataset, sets in suite.datasets.items()
         for name, standing in zip(_shots(sets), sets, strict=True)
     ]
     sender = Column("from", lambda method: origins(entries[method][0]))
     return Table(
         title,
         (Column("method", label), *columns, sender),
-        of_suite.methods[:MOST_METHODS],
+        suite.methods[:MOST_METHODS],
         notes=(*notes,),
         shaded=lambda method: entries[method][0].source != REFERENCE,
     )
 
 
 def _column(dataset: str, name: str, standing: Standing) -> Column:
-    """Return the methods' accuracies on a task set, by name."""
+    """Return the column of the methods' accuracies on a task set."""
     kind, rows = standing.kind_about(IMAGES), standing.by_method
     displayed = kind or standing.kinds[0]
 
@@ -252,32 +252,32 @@ def _column(dataset: str, name: str, standing: Standing) -> Column:
 
 def _sources_table(board: Board) -> Table:
     """Return a table of a release's submissions, with the commands that reproduce the numbers."""
-    answers: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    methods: dict[str, set[str]] = defaultdict(set)
+    task_sets: dict[str, set[str]] = defaultdict(set)
     for standing in board.sets:
         for row in standing.rows:
             for source in row.entry.sources:
-                answers[source].add((row.method, str(standing.scored)))
+                methods[source].add(row.method)
+                task_sets[source].add(str(standing.scored))
     embedded = board.release.startswith(f"{EMBEDDED}@")
     release = board.signature.hub or ("" if embedded else board.release)
-    at = ["--release", release] if release else []
+    release_option = ["--release", release] if release else []
 
     def command(source: str) -> str:
         file = [] if source == REFERENCE else [submission_name(source)]
-        return shlex.join(["fslbench", "score", *file, *at, "--details"])
+        return shlex.join(["fslbench", "score", *file, *release_option, "--details"])
 
-    came: dict[str, int | None] = dict.fromkeys([REFERENCE, *board.submissions])
-    if any(board.came):
-        came |= zip(board.submissions, (number + 1 for number in board.came), strict=True)
+    arrivals: dict[str, int | None] = dict.fromkeys([REFERENCE, *board.submissions])
+    if any(board.arrivals):
+        arrivals |= zip(board.submissions, (n + 1 for n in board.arrivals), strict=True)
     columns = (
         Column("file", lambda source: source if source == REFERENCE else source[:DIGITS]),
-        right("came", came.__getitem__, missing="–"),
-        Column(
-            "methods", lambda source: listing(sorted({m for m, _ in answers[source]}), MOST_OF_FILE)
-        ),
-        right("task sets", lambda source: len({of for _, of in answers[source]})),
+        right("came", lambda source: arrivals[source], missing="–"),
+        Column("methods", lambda source: listing(sorted(methods[source]), MOST_OF_FILE)),
+        right("task sets", lambda source: len(task_sets[source])),
         Column("its numbers again", command),
     )
-    sources = [source for source in came if source in answers]
+    sources = [source for source in arrivals if source in methods]
     notes = [
         "came: the order of the commits that brought the files; –: not known.",
         *_cut_note(sources, MOST_FILES),
@@ -288,12 +288,12 @@ def _sources_table(board: Board) -> Table:
 
 def _left_out_table(ranking: Leaderboard) -> Table | None:
     """Return the files that are in no table, and why; None if there are none."""
-    by_kind = ranking.files_left_out
-    files = [(name, what, reason) for what, some in by_kind.items() for name, reason in some]
+    reasons = ranking.files_left_out
+    files = [(name, what, reason) for what, pairs in reasons.items() for name, reason in pairs]
     if not files:
         return None
     columns = [Column(name, itemgetter(i)) for i, name in enumerate(("file", "what", "why"))]
-    title = ", ".join(f"{len(some)} {what}" for what, some in by_kind.items() if some)
+    title = ", ".join(f"{len(pairs)} {what}" for what, pairs in reasons.items() if pairs)
     return Table(title, (*columns,), files[:MOST_LEFT_OUT], (*_cut_note(files, MOST_LEFT_OUT),))
 
 

@@ -1,4 +1,4 @@
-"""A results repository: what it holds, and which of its files are submissions.
+"""Read a results repository: its settings, and which of its files are submissions.
 
 ::
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 BOARD_FILE = "leaderboard.toml"
 SUBMISSIONS = "submissions"
 ENDING = ".parquet"
-"""Of a submission's file."""
+"""The ending of a submission's file."""
 
 _NAME = re.compile(rf"{SUBMISSIONS}/[0-9a-f]{{64}}{re.escape(ENDING)}")
 _MOST_BYTES = 1 << 16
@@ -56,7 +56,7 @@ _FILES_AT_ONCE = 100
 """Files in one request to the Hub for last changes."""
 _GIT_SECONDS = 120
 _GIT_SETTINGS = (
-    # a folder may come from strangers with its `.git`: nothing that it names is run
+    # the folder and its `.git` may come from strangers: no program that it names is run
     "log.showSignature=false",
     "gpg.program=false",
     "core.fsmonitor=false",
@@ -64,7 +64,7 @@ _GIT_SETTINGS = (
     "core.pager=cat",
     "core.alternateRefsCommand=false",
     "protocol.allow=never",
-    # and none of its settings changes the output
+    # no setting of it changes the output
     "log.showRoot=true",
 )
 _MARK = "\x01"
@@ -73,8 +73,8 @@ _MARK = "\x01"
 class FolderFiles:
     """A results repository in a folder.
 
-    Only the folder itself may be reached through a symbolic link; below it none is followed, and
-    nothing is opened but regular files.
+    Only the folder itself may be a symbolic link; below it none is followed, and only regular files
+    are opened.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -105,19 +105,19 @@ class FolderFiles:
         ]
 
     def path(self, name: str) -> Path:
-        """Return the path of a file so named; raise a ResultsError unless it is a regular file."""
+        """Return the path of a file by name; raise a ResultsError unless it is a regular file."""
         path = self.folder / name
         if name != BOARD_FILE and (not _NAME.fullmatch(name) or path.parent.is_symlink()):
             raise ResultsError(f"{one_line(name)} is no path inside the repository")
         _check_regular(path, name, self.where)
         return path
 
-    def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Return numbers of files by the commits of git that added them; the others came last.
+    def arrivals(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Return the number of the git commit that added each file; files without one came last.
 
-        Commits are counted along the first parents of HEAD: a commit's date is whatever its author
-        says, but a merged branch comes with its merge.  The files of a shallow checkout's first
-        commit came together.  Empty where there is no git, or the folder has no `.git` of its own.
+        Commits are counted along the first parents of HEAD: a commit's author chooses its date, but
+        a merged branch arrives with its merge.  The files of a shallow checkout's first commit
+        arrive together.  Empty without git, or if the folder has no `.git` of its own.
         """
         if not (self.folder / ".git").exists():
             return {}
@@ -126,7 +126,7 @@ class FolderFiles:
             command += ["-c", setting]
         command += ["log", "-z", "--reverse", "--first-parent", "-m", "--no-renames", "--name-only"]
         command += ["--diff-filter=A", "--no-ext-diff", "--no-textconv", "--no-show-signature"]
-        command += [f"-O{os.devnull}"]  # no order of files of its own
+        command += [f"-O{os.devnull}"]  # ignores a configured order of files
         command += [f"--format=%x{ord(_MARK):02x}", "HEAD", "--", SUBMISSIONS]
         kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         try:
@@ -178,7 +178,7 @@ class LooseFiles:
 
 
 class HubResults(Struct, frozen=True, dict=True):
-    """A results repository at a commit; a file's size is known before anything is fetched."""
+    """A results repository on the Hub at a commit; sizes are known before files are fetched."""
 
     address: HubAddress
     commit: str
@@ -208,7 +208,7 @@ class HubResults(Struct, frozen=True, dict=True):
         return [name for name in self.tree if name.startswith(f"{SUBMISSIONS}/")]
 
     def path(self, name: str) -> Path:
-        """Fetch a file into the cache; one that is too large for a submission is not fetched."""
+        """Fetch a file into the cache; raise a TooLargeError instead if it is too large."""
         if name not in self.tree:
             raise ResultsError(
                 f"the repository has no {one_line(name)}",
@@ -226,14 +226,13 @@ class HubResults(Struct, frozen=True, dict=True):
             return fetch(self.address.repo_id, name, self.commit)
         return self._submissions / name
 
-    def came(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Return numbers of files by the commits that added them: authors choose the dates."""
+    def arrivals(self, names: Sequence[str]) -> Mapping[str, int]:
+        """Return the number of the commit that added each file; empty if one is unknown."""
         from huggingface_hub.hf_api import RepoFile
 
-        repo_id, came = self.address.repo_id, dict[str, int]()
+        repo_id, arrivals = self.address.repo_id, dict[str, int]()
         with hub_errors("reading its history", repo_id):
-            commits = self.commits()
-            number = {commit: n for n, commit in enumerate(reversed(commits))}
+            numbers = {commit: n for n, commit in enumerate(reversed(self.commits()))}
             for start in range(0, len(names), _FILES_AT_ONCE):
                 for file in api().get_paths_info(
                     repo_id,
@@ -243,10 +242,10 @@ class HubResults(Struct, frozen=True, dict=True):
                     repo_type="dataset",
                 ):
                     last = file.last_commit if isinstance(file, RepoFile) else None
-                    if last is None or last.oid not in number:
+                    if last is None or last.oid not in numbers:
                         return {}
-                    came[file.path] = number[last.oid]
-        return came
+                    arrivals[file.path] = numbers[last.oid]
+        return arrivals
 
     def commits(self) -> list[str]:
         """List the commits that led to this one, the newest first."""
@@ -257,7 +256,7 @@ class HubResults(Struct, frozen=True, dict=True):
 
     @cached_property
     def _submissions(self) -> Path:
-        """A folder of all submissions that are not too large, several fetched at a time."""
+        """The folder of all submissions that are not too large, fetched concurrently."""
         from huggingface_hub import snapshot_download
 
         def download() -> str:
@@ -277,17 +276,16 @@ class HubResults(Struct, frozen=True, dict=True):
 
 
 ResultsFiles = FolderFiles | HubResults
-"""The files of a results repository, wherever they lie.
+"""The files of a results repository.
 
-`names` are relative paths with slashes, of what is below `submissions`.  `path` raises a
-ResultsError or a TooLargeError for what is no file that one may open, or larger than a submission
-can be.  Of two files the one of the smaller number `came` first; one that has none came after all
-others.
+`names` are relative paths with slashes below `submissions`.  `path` raises a ResultsError for what
+is no regular file, a TooLargeError for a file larger than a submission may be.  Of two files, that
+of the smaller number in `arrivals` came first; files without a number came last.
 """
 
 
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of `leaderboard.toml`: of the releases the newest comes first."""
+    """The content of `leaderboard.toml`; the newest release comes first."""
 
     releases: Annotated[
         tuple[str, ...], Meta(min_length=1, description="a list of different releases")
@@ -314,11 +312,11 @@ IGNORED = "not named as a submission, 64 hexadecimal digits and .parquet"
 
 
 def list_submissions(files: ResultsFiles) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """List submissions by name, in order, and the other files, printable; no file is opened."""
-    below = sorted(files.names())
+    """List the names of submissions, sorted, and of other files, printable; open no file."""
+    names = sorted(files.names())
     return (
-        tuple(name for name in below if _NAME.fullmatch(name)),
-        tuple(one_line(name) for name in below if not _NAME.fullmatch(name)),
+        tuple(name for name in names if _NAME.fullmatch(name)),
+        tuple(one_line(name) for name in names if not _NAME.fullmatch(name)),
     )
 
 
@@ -358,9 +356,9 @@ def parse_board(raw: bytes, where: str) -> Settings:
 
 
 def _check_release_name(name: str, where: str) -> None:
-    """Raise a ResultsError unless a text names one release, to everybody and for ever.
+    """Raise a ResultsError unless a name means the same release to everybody, for ever.
 
-    That is ``embedded``, or ``ORG/NAME`` with a version's tag or a whole commit.
+    Such a name is ``embedded``, or ``ORG/NAME`` with a version's tag or a whole commit.
     """
     if name == EMBEDDED:
         return
@@ -383,7 +381,7 @@ def _check_release_name(name: str, where: str) -> None:
 
 
 def _check_regular(path: Path, name: str, where: str = "") -> None:
-    """Raise a ResultsError unless a file, called `name` there, is regular; follow no links."""
+    """Raise a ResultsError unless a file is regular; follow no links."""
     try:
         mode = path.lstat().st_mode
     except OSError as error:

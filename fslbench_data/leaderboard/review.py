@@ -1,7 +1,7 @@
-"""Propose changes of a results repository; review them, and write that as a comment in Markdown.
+"""Propose a submission to a results repository, and review proposals as a Markdown comment.
 
-Nothing here trusts what is proposed: its files are read as every submission is, the settings are
-those of the repository as it stands, and nothing foreign works in the comment.
+Proposals are not trusted: their files are read as every submission is, the settings are those of
+the repository before the proposal, and the comment neutralizes their texts.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ from fslbench_data.validation.validate import Validated, validate
 
 
 class Proposal(Struct, frozen=True):
-    """A submission as it goes into a results repository, which may hold it already (`accepted`).
+    """A submission that is proposed to a results repository.
 
-    The path and content are those of the Parquet file, which is named after its SHA-256.
+    `path` and `content` are those of the Parquet file, which is named after its SHA-256; `accepted`
+    says whether the repository holds it already.
     """
 
     repo_id: str
@@ -86,8 +87,8 @@ class Proposal(Struct, frozen=True):
 def prepare(submission: Submission, to: str) -> Proposal:
     """Check a submission as the results repository `to` will, and give it its name there.
 
-    Raises a SubmissionError if the release that it answers does not accept it; if it answers none,
-    why the newest does not.
+    Raises a SubmissionError if it is not valid for the release that it answers, or the newest if it
+    answers none.
     """
     address = HubAddress.parse(to)
     files = HubResults.open(address)
@@ -103,7 +104,7 @@ def prepare(submission: Submission, to: str) -> Proposal:
     with scratch_folder("submit") as folder:
         file = folder / "submission.parquet"
         submission.write(file)
-        read_untrusted(file)  # as the repository's own checks do
+        read_untrusted(file)  # as the repository's checks do
         path, content = submission_name(sha256_of(file)), file.read_bytes()
     return Proposal(address.repo_id, path, content, release, results, path in files.names())
 
@@ -114,15 +115,15 @@ def propose(proposal: Proposal) -> str:
 
     client = api()
     with hub_errors("looking for an open pull request", proposal.repo_id):
-        own_name = client.whoami()["name"]
-        for found in open_pull_requests(proposal.repo_id, proposal.title):
-            if found.author == own_name and client.file_exists(
+        account = client.whoami()["name"]
+        for request in open_pull_requests(proposal.repo_id, proposal.title):
+            if request.author == account and client.file_exists(
                 proposal.repo_id,
                 proposal.path,
                 repo_type="dataset",
-                revision=f"refs/pr/{found.num}",
+                revision=f"refs/pr/{request.num}",
             ):
-                return str(found.url)
+                return str(request.url)
     methods = escaped(listing(proposal.results.methods))
     sets = {str(group.info) for group in proposal.results.groups}
     commit = transferred(
@@ -145,17 +146,17 @@ def propose(proposal: Proposal) -> str:
 MOST_SCORED = 10
 """Files of a proposal that are compared with the reference methods in detail."""
 MOST_CHARACTERS = 60_000
-"""Of a comment; hosts refuse more than 65,536."""
+"""Characters of a comment; hosts refuse more than 65,536."""
 _MOST_REFUSED, _MOST_ROWS, _MOST_NAMED, _MOST_ALIKE = 30, 60, 10, 30
 _CUT = "_The rest is left out here; `fslbench review` says it all in parts._"
 
 
 class Review(Struct, frozen=True):
-    """What a proposal would bring: its files that would be scored, and the others.
+    """The accepted and rejected files of a proposal, and the tables with them.
 
-    The tables have the proposal in them, of the task sets that it answers; the reports compare the
-    first accepted files with the reference methods, None without any; `unfetched` says how many of
-    the repository's own submissions are pointers of Git LFS.
+    `boards` have the task sets that the proposal answers.  `reports` compare the first accepted
+    files with the reference methods; None without such methods.  `unfetched` says how many of the
+    repository's own submissions are pointers of Git LFS.
     """
 
     boards: tuple[Board, ...]
@@ -173,53 +174,54 @@ def review(
     *,
     level: float = 0.95,
 ) -> Review:
-    """Check the files that somebody proposes to add, and rank their methods.
+    """Check the files of a proposal, and rank their methods.
 
     Parameters
     ----------
     proposed, names
         The repository as proposed, and the paths of its new or changed files.
     base
-        The repository before the proposal: its settings hold, and its releases if none are given.
+        The repository before the proposal: its settings hold, also its releases by default.
     """
     releases = tuple(map(load_release, read_board(base).releases)) if releases is None else releases
     new = dict.fromkeys(names)
     submissions, _ = list_submissions(base)
     old = [name for name in submissions if name not in new]
     sources = [*((base, name) for name in old), *((proposed, name) for name in new)]
-    accepted, rejected = check_all(sources, releases, lambda _: None, base.came(submissions))
-    ours = tuple(one for one in accepted if one.name in new)
-    answered = {(one.release, result.info.text) for one in ours for result in one.results}
+    accepted, rejected = check_all(sources, releases, lambda _: None, base.arrivals(submissions))
+    ours = tuple(file for file in accepted if file.name in new)
+    answered = {(file.release, entry.info.text) for file in ours for entry in file.results}
     boards = boards_of(
-        accepted, releases, lambda number, info: (number, info.text) in answered, level=level
+        accepted, releases, lambda position, info: (position, info.text) in answered, level=level
     )
     new_names = {one_line(name) for name in new}
     return Review(
-        tuple(board for board in boards if board.sets),
-        ours,
-        tuple(_report(proposed, one, releases[one.release], level) for one in ours[:MOST_SCORED]),
-        tuple(one for one in rejected if one.name in new_names),
-        unfetched([one for one in rejected if one.name not in new_names], len(old)),
+        boards=tuple(board for board in boards if board.sets),
+        accepted=ours,
+        reports=tuple(
+            _report(proposed, file, releases[file.release], level) for file in ours[:MOST_SCORED]
+        ),
+        rejected=tuple(file for file in rejected if file.name in new_names),
+        unfetched=unfetched([file for file in rejected if file.name not in new_names], len(old)),
     )
 
 
 def _report(
-    files: ResultsFiles | LooseFiles, one: Accepted, release: Release, level: float
+    files: ResultsFiles | LooseFiles, file: Accepted, release: Release, level: float
 ) -> Report | None:
     """Compare a file's methods with the reference methods; None without any."""
-    answered = {result.info.text: result.info for result in one.results}
+    answered = {entry.info.text: entry.info for entry in file.results}
     references = reference_results(release, answered.values())
     groups = () if references is None else references.groups
-    rivals = [group.method for group in groups if group.info.text in answered]
-    if not rivals:
+    against = [*dict.fromkeys(group.method for group in groups if group.info.text in answered)]
+    if not against:
         return None
-    submission = read_untrusted(files.path(one.name))
-    against = list(dict.fromkeys(rivals))
+    submission = read_untrusted(files.path(file.name))
     return score(submission, release, against=against, level=level, only_compared=True)
 
 
 def review_text(review: Review) -> str:
-    """Write the comment; the end is left out, with a note, where it is too long."""
+    """Write the comment; if it is too long, a note replaces its end."""
     text = ""
     for part in _parts(review):
         if len(text) + len(part) > MOST_CHARACTERS:
@@ -236,51 +238,51 @@ def _parts(review: Review) -> Iterator[str]:
         yield comment(signature)
     if review.unfetched:
         yield f"**{review.unfetched} The ranks below leave them out.**"
-    if total := sum(len(one.digests) for one in review.accepted) + len(rejected):
+    if total := sum(len(file.digests) for file in review.accepted) + len(rejected):
         judged = f"{len(rejected)} refused" if rejected else "every rule is met"
         yield f"**{many(total, 'file')}: {judged}.**"
     else:
         yield "No submission is added."
     yield from map(_rejection, rejected[:_MOST_REFUSED])
     yield from _more(rejected, _MOST_REFUSED, "refused")
-    for one, report in zip_longest(review.accepted, review.reports):
-        yield from _accepted(one, review.boards, report)
+    for file, report in zip_longest(review.accepted, review.reports):
+        yield from _accepted(file, review.boards, report)
     yield from legend(review.boards)
     if any(report is not None for report in review.reports):
         yield _verdicts_legend(review.reports)
 
 
-def _more(of: Sequence[object], most: int, what: str) -> Iterator[str]:
-    """Yield how many there are beside the first ones, if any."""
-    if len(of) > most:
-        yield f"… and {len(of) - most} more {what}."
+def _more(items: Sequence[object], most: int, what: str) -> Iterator[str]:
+    """Yield how many items there are after the first ones, if any."""
+    if len(items) > most:
+        yield f"… and {len(items) - most} more {what}."
 
 
-def _rejection(one: Rejected) -> str:
-    texts = {"where": one.where, "expected": one.expected, "fix": one.fix}
+def _rejection(file: Rejected) -> str:
+    texts = {"where": file.where, "expected": file.expected, "fix": file.fix}
     lines = [f"  - {name}: {escaped(text)}" for name, text in texts.items() if text]
-    return "\n".join([f"- Refused: {escaped(one.name)}: {escaped(one.what)}", *lines])
+    return "\n".join([f"- Refused: {escaped(file.name)}: {escaped(file.what)}", *lines])
 
 
-def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
+def _accepted(file: Accepted, boards: tuple[Board, ...], report: Report | None) -> Iterator[str]:
     """Yield the ranks of one file's methods, and their comparisons with the references."""
-    board = next(board for board in boards if one.digest in board.submissions)
+    board = next(board for board in boards if file.digest in board.submissions)
     rows = [
         (standing, row)
         for standing in board.sets
         for row in standing.rows
-        if one.digest in row.entry.sources
+        if file.digest in row.entry.sources
     ]
     sets = list({str(standing.scored): standing for standing, _ in rows}.values())
     methods = list(dict.fromkeys(row.method for _, row in rows))
-    named = listing([escaped(name) for name in methods], _MOST_NAMED)
-    files = listing([digest[:12] for digest in one.digests], _MOST_NAMED)
-    yield f"### {files}: {named}"
+    names = listing([escaped(name) for name in methods], _MOST_NAMED)
+    digests = listing([digest[:12] for digest in file.digests], _MOST_NAMED)
+    yield f"### {digests}: {names}"
     yield f"Answers `{board.release}`, {many(len(sets), 'task set')} of it."
     yield markdown([neutral_table(_standing_table(rows[:_MOST_ROWS]))], "").rstrip()
     yield from _more(rows, _MOST_ROWS, "lines")
-    yield from (escaped(text) for pair in rows[:_MOST_ROWS] if (text := _ahead(*pair)))
-    alike = [escaped(text) for text in _alike(one.digest, sets)]
+    yield from (escaped(text) for pair in rows[:_MOST_ROWS] if (text := _lead_text(*pair)))
+    alike = [escaped(text) for text in _duplicates(file.digest, sets)]
     yield from alike[:_MOST_ALIKE]
     yield from _more(alike, _MOST_ALIKE, "that are identical")
     if report is not None:
@@ -288,33 +290,32 @@ def _accepted(one: Accepted, boards: tuple[Board, ...], report: Report | None) -
         yield markdown([neutral_table(_comparisons_table(report))], "").rstrip()
         yield from _more(report.comparisons, _MOST_ROWS, "lines")
         known = [*dict.fromkeys(score.method for score in report.scores if score.by_queries)]
-        of = len({score.method for score in report.scores})
-        if text := by_queries_text(known, of, _MOST_NAMED):
+        total = len({score.method for score in report.scores})
+        if text := by_queries_text(known, total, _MOST_NAMED):
             yield escaped(f"{text}; the table before takes tasks as a whole, as leaderboards do.")
 
 
-def _alike(digest: str, sets: Iterable[Standing]) -> list[str]:
-    """Return sentences on methods of a file whose counts are identical to another method's."""
-    sets_alike: dict[tuple[str, str], list[str]] = {}
+def _duplicates(digest: str, sets: Iterable[Standing]) -> list[str]:
+    """Return sentences on a file's methods whose counts are identical to another method's."""
+    task_sets: dict[tuple[str, str], list[str]] = {}
     for standing in sets:
         for group in standing.duplicates:
             for entry in (entry for entry in group if entry.source == digest):
                 others = [other for other in group if other is not entry]
-                # of many, one of another file, if there is any: a comment is short
+                # to keep the comment short, only one, of another file if possible
                 other = min(others, key=lambda other: other.source == digest)
                 key = (from_where(entry), from_where(other))
-                sets_alike.setdefault(key, []).append(str(standing.scored))
+                task_sets.setdefault(key, []).append(str(standing.scored))
     return [
-        f"{own} is identical on every task to {other}: {', '.join(names)}."
-        for (own, other), names in sets_alike.items()
+        f"{method} is identical on every task to {other}: {', '.join(names)}."
+        for (method, other), names in task_sets.items()
     ]
 
 
 def _comparisons_table(report: Report) -> Table:
-    """Return one line a comparison, the first ones."""
+    """Return the first comparisons, one a line."""
     names = labels(report.scores)
     comparisons = report.comparisons[:_MOST_ROWS]
-
     by_reason: dict[str, dict[str, None]] = {}
     for comparison in comparisons:
         if comparison.reason:
@@ -324,7 +325,6 @@ def _comparisons_table(report: Report) -> Table:
         return c.intervals[kind].verdict if kind in c.intervals else None
 
     additional = _additional_kinds(kind for c in comparisons for kind in c.intervals)
-
     return Table(
         title="",
         columns=(
@@ -346,7 +346,7 @@ def _comparisons_table(report: Report) -> Table:
 
 
 def _verdicts_legend(reports: Iterable[Report | None]) -> str:
-    """Return the legend of the verdicts of some reports, kind by kind."""
+    """Return the legend of the reports' verdicts, kind by kind."""
     kinds = {
         kind
         for report in reports
@@ -403,12 +403,12 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
     )
 
 
-def _ahead(standing: Standing, row: Row) -> str:
-    """Return a sentence on how far a leader is ahead of the next."""
+def _lead_text(standing: Standing, row: Row) -> str:
+    """Return a sentence on how far a leader is ahead of the next; empty for other methods."""
     others = (other for other in standing.rows if other.difference is not None)
-    following = next(others, None) if row.method == standing.leader else None
-    if following is None:
+    second = next(others, None) if row.method == standing.leader else None
+    if second is None:
         return ""
-    text = behind(following)
+    text = behind(second)
     text = "identical on every task" if text == "identical" else f"behind by: {text}"
-    return f"{row.method} would lead {standing.scored}. Next is {following.method}, {text}."
+    return f"{row.method} would lead {standing.scored}. Next is {second.method}, {text}."

@@ -1,4 +1,4 @@
-"""One task set of a leaderboard: its lines, best first."""
+"""Rank the methods of a leaderboard on one task set."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ REFERENCE = "reference"
 
 KIND_NUMBERS = np.dtype([(name, np.float64) for name in ("width", "behind_width", "p")])
 """Numbers of each method by a kind of interval: half-widths of its mean and of its difference from
-the leader, NaN where there are none; and the one-sided p-value of "the leader is better"."""
+the leader, or NaN; and the one-sided p-value of "the leader is better"."""
 
 
 class Entry(Struct, frozen=True, eq=False):
-    """The results of one method on one task set, as far as a leaderboard needs them.
+    """The results of one method on one task set.
 
     Attributes
     ----------
     method
-        What it is called on the leaderboard, or before in its file.
+        Its label on the leaderboard, or before that its name in the file.
     counts
-        Correct queries of each task, summed over runs, int16 or int32; of episodes, accuracies of
-        0 to 1.
+        Correct queries of each task, summed over runs, int16 or int32; episodes have accuracies
+        from 0 to 1.
     stopped
-        The method that a run was compared with while it ran, if it stopped by a rule.
+        The method that the run was compared with, if it stopped by a rule.
     prefix
         Whether the submitter chose how many tasks are answered.
     of_one_model
         Whether it is one training run of a method that may differ from run to run.
-    source, also
-        The digest of the file, or :data:`REFERENCE`; those of other files with the same results,
-        where none is known to be the first.
-    came
-        Of two entries that of the smaller number came first.
+    source, copies
+        The digest of the file, or :data:`REFERENCE`; digests of other files with the same results,
+        if it is not known which came first.
+    arrival
+        Of two entries, that of the smaller number came first.
     """
 
     method: str
@@ -63,8 +63,8 @@ class Entry(Struct, frozen=True, eq=False):
     prefix: bool = False
     of_one_model: bool = False
     source: str = REFERENCE
-    also: tuple[str, ...] = ()
-    came: int = -1
+    copies: tuple[str, ...] = ()
+    arrival: int = -1
 
     @property
     def ordinary(self) -> bool:
@@ -73,28 +73,28 @@ class Entry(Struct, frozen=True, eq=False):
 
     @property
     def queries_per_task(self) -> int:
-        """Queries in a task, over all runs; 1 of accuracies."""
+        """Queries of a task, over all runs; 1 for accuracies."""
         return 1 if self.counts.dtype.kind == "f" else self.info.protocol.n_query * self.runs
 
     @property
     def content(self) -> bytes:
-        """The counts as bytes, whatever their type and the machine."""
+        """The counts as bytes that depend neither on their type nor on the machine."""
         kind = "<f8" if self.counts.dtype.kind == "f" else "<i8"
         return np.ascontiguousarray(self.counts, kind).tobytes()
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """All files that it is from, or ``reference``."""
-        return (self.source, *self.also)
+        """The digests of all files with these results, or ``reference``."""
+        return (self.source, *self.copies)
 
 
 class RankedInterval(Struct, frozen=True):
-    """The interval of one kind of a method on a leaderboard.
+    """A method's interval of one kind on a leaderboard.
 
-    The difference is less the leader, paired, over the tasks that both answered; None for the
-    leader itself.  Whether it could be best (:mod:`analysis_sql.ranking.multiple_comparisons`) is
-    None where nothing is claimed: in closed sets, of stopped runs, and of a prefix that its
-    submitter chose.
+    `difference` is the paired difference from the leader, over the tasks that both answered; None
+    for the leader itself.  `could_be_best` (:mod:`analysis_sql.ranking.multiple_comparisons`) is
+    None if nothing is claimed: in closed sets, and for stopped runs and prefixes that submitters
+    chose.
     """
 
     accuracy: Interval
@@ -105,9 +105,9 @@ class RankedInterval(Struct, frozen=True):
 class Row(Struct, frozen=True):
     """A method's line on one task set.
 
-    The rank is 1 for the highest mean, the same for equal means; None where not all tasks that the
-    leader answered are answered, or their number was not fixed beforehand: such methods are below
-    the others.  The kind of interval that the task set has comes first.
+    The rank is 1 for the highest mean, and the same for equal means.  It is None, and the method
+    below the others, if it did not answer all tasks of the leader, or their number was not fixed
+    beforehand.  The primary kind of interval comes first.
     """
 
     rank: int | None
@@ -116,7 +116,7 @@ class Row(Struct, frozen=True):
 
     @property
     def method(self) -> str:
-        """What the method is called."""
+        """The method's label."""
         return self.entry.method
 
     @property
@@ -126,12 +126,12 @@ class Row(Struct, frozen=True):
 
     @property
     def accuracy(self) -> Interval:
-        """The mean by that kind."""
+        """The mean with the primary interval."""
         return self.first.accuracy
 
     @property
     def difference(self) -> Interval | None:
-        """Less the leader, by that kind."""
+        """The difference from the leader with the primary interval."""
         return self.first.difference
 
 
@@ -141,10 +141,10 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
     Attributes
     ----------
     leader, compared
-        What the leader is called, None if no method has an ordinary interval; and the number of
-        methods among which it leads: all but stopped runs, and prefixes that submitters chose.
+        The leader's label, None if no method is ordinary; and the number of ordinary methods: all
+        except stopped runs, and prefixes that submitters chose.
     kinds
-        The kind of interval that the set has, then the additional ones.
+        The primary kind of interval, then the additional ones.
     duplicates
         Groups of methods whose counts are the same on every task; see :func:`duplicates`.
     """
@@ -161,40 +161,40 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def claiming(self) -> tuple[IntervalKind, ...]:
-        """The kinds by which it is claimed: all that are about new images or new classes."""
+        """The kinds of interval by which methods could be best: all but `closed`."""
         return tuple(kind for kind in self.kinds if kind != "closed")
 
     @cached_property
     def by_method(self) -> Mapping[str, Row]:
-        """The lines by what methods are called, best first."""
+        """The lines by label, best first."""
         return {row.method: row for row in self.rows}
 
     def kind_about(self, about: str) -> IntervalKind | None:
-        """Return the kind of interval by which something is claimed about new images, or others."""
+        """Return the kind of interval about new images, new classes or others, if there is one."""
         return next((kind for kind in self.claiming if ABOUT[kind] == about), None)
 
     def could_be_best(self, kind: IntervalKind) -> int | None:
-        """Return how many could be the best, of those compared; None where nothing is claimed."""
+        """Return how many of the compared methods could be best; None if nothing is claimed."""
         if self.leader is None or kind not in self.claiming:
             return None
         return sum(row.intervals[kind].could_be_best is True for row in self.rows)
 
 
-LEAST = 5
-"""Tasks with some answers right and some wrong that there must be: others coincide easily."""
+LEAST_MIXED = 5
+"""Tasks with right and wrong answers that duplicates need; other tasks coincide easily."""
 
 
 def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
     """Group the methods of a task set whose accuracies are the same on every task.
 
-    Only results in which at least :data:`LEAST` tasks are neither without an error nor all wrong
-    count, since others can be the same by chance.  A release's own methods are compared
-    with submissions alone.  Takes time as the number of methods.
+    Results need at least :data:`LEAST_MIXED` tasks that are neither all right nor all wrong; others
+    can be the same by chance.  A group has at least one submission.  Time grows linearly with the
+    number of methods.
     """
     groups: defaultdict[bytes, list[Entry]] = defaultdict(list)
     for entry in entries:
-        between = (entry.counts > 0) & (entry.counts < entry.queries_per_task)
-        if np.count_nonzero(between) >= LEAST:
+        mixed = (entry.counts > 0) & (entry.counts < entry.queries_per_task)
+        if np.count_nonzero(mixed) >= LEAST_MIXED:
             if entry.counts.dtype.kind == "f":
                 content = entry.content
             else:  # several runs that are all the same have the accuracies of one
@@ -210,11 +210,11 @@ def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
 
 
 MOST_PREFIXES = 32
-"""Numbers of tasks for which class-aware intervals are computed: each takes eigenvectors of its
-own, and strangers choose how many tasks they answer."""
+"""Numbers of tasks for which class-aware intervals are computed: each needs its own eigenvectors,
+and strangers choose how many tasks they answer."""
 
-_COUNTS_AT_ONCE = 1 << 21
-"""Counts that are worked on at once."""
+_BLOCK_COUNTS = 1 << 21
+"""Counts in a block of methods."""
 
 
 def ranked(
@@ -227,51 +227,50 @@ def ranked(
 ) -> Standing:
     """Rank methods, which have different labels, on a task set, by the kinds it has designs for.
 
-    Time and memory grow as the number of methods: each is compared with the leader alone.
+    Time and memory grow linearly with the number of methods: each is compared with the leader only.
     """
-    # of equals the one that came first leads; where that is not known, the first label
-    entries = sorted(entries, key=lambda entry: (entry.came, entry.method))
+    # of equal means the first arrival leads, then the first label
+    entries = sorted(entries, key=lambda entry: (entry.arrival, entry.method))
     ordinary = np.array([entry.ordinary for entry in entries])
     by_kind = {
         kind: np.full(len(entries), np.nan, KIND_NUMBERS)
         for kind in kinds_of(interval_kind, designs)
     }
     lengths = _lengths(entries)
-    step = max(1, _COUNTS_AT_ONCE // max(1, *(len(entry.counts) for entry in entries)))
+    step = max(1, _BLOCK_COUNTS // max(1, *(len(entry.counts) for entry in entries)))
     blocks = np.split(np.arange(len(entries)), range(step, len(entries), step))
-    own = Moments.join(
+    moments = Moments.join(
         _fill(by_kind, "width", rows, _counts(entries, rows), level, designs, lengths)
         for rows in blocks
     )
     leader, behind = None, None
     if ordinary.any():
-        first = leader_of(own.mean, np.asarray(own.tasks), ordinary)
+        first = leader_of(moments.mean, np.asarray(moments.tasks), ordinary)
         leader, best = entries[first].method, _counts(entries, np.array([first]))
-        most = best.correct.shape[1]
-        differences = ((rows, lead(best, _counts(entries, rows, most))) for rows in blocks)
+        n_tasks = best.correct.shape[1]
+        differences = ((rows, lead(best, _counts(entries, rows, n_tasks))) for rows in blocks)
         behind = -Moments.join(
             _fill(by_kind, "behind_width", rows, ahead, level, designs, lengths)
             for rows, ahead in differences
         )
     compared = int(ordinary.sum())
     stopped = [entry.stopped is not None for entry in entries]
-    places: list[dict[IntervalKind, RankedInterval]] = [{} for _ in entries]
+    ranked_intervals: list[dict[IntervalKind, RankedInterval]] = [{} for _ in entries]
     for kind, numbers in by_kind.items():
         numbers["width"][stopped] = numbers["behind_width"][stopped] = np.nan
-        means = intervals(own, kind, level, numbers["width"])
-        less: Sequence[Interval | None] = [None] * len(entries)
+        means = intervals(moments, kind, level, numbers["width"])
+        to_leader: Sequence[Interval | None] = [None] * len(entries)
         if behind is not None:
-            less = intervals(behind, kind, level, numbers["behind_width"])
+            to_leader = intervals(behind, kind, level, numbers["behind_width"])
         possible = could_be_best(numbers["p"], compared, level).tolist()
-        for place, entry, mean, difference, could in zip(
-            places, entries, means, less, possible, strict=True
-        ):
-            place[kind] = RankedInterval(
-                mean,
-                None if entry.method == leader else difference,
-                could if leader is not None and kind != "closed" and entry.ordinary else None,
+        claiming = leader is not None and kind != "closed"
+        for i, entry in enumerate(entries):
+            ranked_intervals[i][kind] = RankedInterval(
+                means[i],
+                None if entry.method == leader else to_leader[i],
+                possible[i] if claiming and entry.ordinary else None,
             )
-    ranks, order = _ranks(own, behind, ordinary)
+    ranks, order = _ranks(moments, behind, ordinary)
     return Standing(
         scored=scored,
         units=units,
@@ -280,29 +279,31 @@ def ranked(
         leader=leader,
         compared=compared,
         kinds=tuple(by_kind),
-        rows=tuple(Row(ranks[i] or None, entries[i], places[i]) for i in order),
+        rows=tuple(Row(ranks[i] or None, entries[i], ranked_intervals[i]) for i in order),
         duplicates=duplicates(entries),
     )
 
 
 def _lengths(entries: Sequence[Entry]) -> NDArray[np.int64]:
-    """Return :data:`MOST_PREFIXES` numbers of tasks: the largest, then as methods came."""
-    came: dict[int, int] = {}
+    """Return at most :data:`MOST_PREFIXES` numbers of tasks: the largest, then by arrival."""
+    arrivals: dict[int, int] = {}
     for entry in entries:
-        came.setdefault(len(entry.counts), entry.came)
-    most = max(came, default=0)
-    order = sorted(came, key=lambda tasks: (tasks != most, came[tasks], -tasks))
+        arrivals.setdefault(len(entry.counts), entry.arrival)
+    most = max(arrivals, default=0)
+    order = sorted(arrivals, key=lambda tasks: (tasks != most, arrivals[tasks], -tasks))
     return np.array(order[:MOST_PREFIXES], np.int64)
 
 
-def _counts(entries: Sequence[Entry], rows: NDArray[np.int64], most: int | None = None) -> Counts:
-    """Join the counts of some methods, of the first `most` tasks."""
-    some = [entries[i] for i in rows.tolist()]
+def _counts(
+    entries: Sequence[Entry], rows: NDArray[np.int64], n_tasks: int | None = None
+) -> Counts:
+    """Join the counts of the methods in `rows`, of the first `n_tasks` tasks."""
+    block = [entries[i] for i in rows.tolist()]
     return Counts.of(
-        [entry.counts[:most] for entry in some],
-        [entry.queries_per_task for entry in some],
-        [entry.run_spread for entry in some],
-        [entry.runs for entry in some],
+        [entry.counts[:n_tasks] for entry in block],
+        [entry.queries_per_task for entry in block],
+        [entry.run_spread for entry in block],
+        [entry.runs for entry in block],
     )
 
 
@@ -320,7 +321,7 @@ def _fill(
     Parameters
     ----------
     counts
-        Of the methods, or by how much the leader is ahead of them.
+        The counts of the methods, or the leader's minus theirs.
     """
     moments = counts.moments()
     usable = np.isin(counts.tasks, lengths)
@@ -329,7 +330,7 @@ def _fill(
             part, how = counts.select(usable), ADDITIONAL_KINDS[kind].how
             numbers[name][rows[usable]] = how.method_halfwidths(designs[kind], part, level)
             if name == "behind_width":
-                numbers["p"][rows[usable]] = ahead_p(part, kind, designs[kind])
+                numbers["p"][rows[usable]] = ahead_p(selected, kind, designs[kind])
             continue
         width = halfwidths(moments, kind, level)
         if name == "behind_width":
@@ -343,12 +344,12 @@ def _fill(
 
 
 def _ranks(
-    own: Moments, behind: Moments | None, ordinary: NDArray[np.bool_]
+    moments: Moments, behind: Moments | None, ordinary: NDArray[np.bool_]
 ) -> tuple[list[int], list[int]]:
-    """Return ranks, 0 where there is none, and the methods' order, best first."""
-    tasks = np.asarray(own.tasks)
-    whole = ordinary & (tasks == tasks[ordinary].max(initial=0))
-    ranks = np.where(whole, np.searchsorted(np.sort(-own.mean[whole]), -own.mean) + 1, 0)
-    # those without a rank are ordered by their differences, which are over tasks in common
-    value = np.where(whole, own.mean, 0.0 if behind is None else behind.mean)
-    return ranks.tolist(), np.lexsort((np.arange(len(whole)), -value, ~whole)).tolist()
+    """Return ranks, 0 for none, and the methods' order, best first."""
+    tasks, mean = np.asarray(moments.tasks), moments.mean
+    complete = ordinary & (tasks == tasks[ordinary].max(initial=0))
+    ranks = np.where(complete, np.searchsorted(np.sort(-mean[complete]), -mean) + 1, 0)
+    # methods without a rank are ordered by their differences, over the common tasks
+    value = np.where(complete, mean, 0.0 if behind is None else behind.mean)
+    return ranks.tolist(), np.lexsort((np.arange(len(complete)), -value, ~complete)).tolist()

@@ -1,4 +1,4 @@
-"""A leaderboard as tables for people, and as CSV and JSON: unrounded, in percentage points."""
+"""Write a leaderboard as tables, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 from fslbench_data.scoring.scores import PREFIX
 
 DIGITS = 8
-"""Digits of a submission's name that tables show; the machines' formats have all."""
+"""Digits of a submission's name that tables show; CSV and JSON have all."""
 _MOST_FILES, _MOST_ALIKE, _MOST_GROUPS, _MOST_NAMES = 3, 5, 10, 10
 
 NO_CLAIM = "These tasks reuse images: which methods could be best is not judged."
@@ -53,9 +53,9 @@ COPIES_NOTE = (
 def leaderboard_tables(
     ranking: Leaderboard, most: int | None = None
 ) -> Iterator[tuple[Table, int]]:
-    """Yield one table a release and task set, best first, and how many methods are left out.
+    """Yield the table of each release and task set, best first, and how many methods it leaves out.
 
-    A table has at most so many methods, None for all.
+    A table has at most `most` methods; None for all.
     """
     for board in ranking.boards:
         before = f"{board.release}: " if len(ranking.boards) > 1 else ""
@@ -65,7 +65,7 @@ def leaderboard_tables(
 
 
 def legend(boards: Sequence[Board]) -> list[str]:
-    """Return the legend of the columns; empty where there is no table."""
+    """Return the legend of the columns; empty without a table."""
     sets = [standing for board in boards for standing in board.sets]
     if not sets:
         return []
@@ -85,12 +85,12 @@ def legend(boards: Sequence[Board]) -> list[str]:
 
 
 def left_out_notes(ranking: Leaderboard) -> list[str]:
-    """Return the note on answered task sets without a table, for a file."""
+    """Return the note on answered task sets without a table."""
     return [f"{capital(ranking.left_out_text)}."] if ranking.left_out else []
 
 
 def set_table(standing: Standing, rows: Sequence[Row], before: str = "") -> Table:
-    """Return some rows of a task set's table, with what a reader of this one table must know."""
+    """Return some rows of a task set's table, with its title and notes."""
     scored, kinds = standing.scored, standing.kinds
     return Table(
         title=f"{before}{scored}: {set_title(scored, standing.units, standing.level, kinds)})",
@@ -120,7 +120,7 @@ def _columns(standing: Standing, rows: Sequence[Row]) -> Iterator[Column]:
 
 
 def summary(standing: Standing) -> str:
-    """Return a sentence: among how many methods a best one is."""
+    """Return a sentence that says among how many methods a best one is."""
     if not standing.claiming or standing.leader is None:
         return NO_CLAIM
     first, *others = standing.claiming
@@ -132,7 +132,7 @@ def summary(standing: Standing) -> str:
 
 
 def duplicates_text(standing: Standing) -> list[str]:
-    """Return a sentence on methods of the whole table with the same counts, the first groups."""
+    """Return a sentence on the methods of the whole table with identical counts, if any."""
     groups = [
         " and ".join([*map(from_where, group[:_MOST_ALIKE]), *_more(group, _MOST_ALIKE)])
         for group in standing.duplicates[:_MOST_GROUPS]
@@ -142,25 +142,25 @@ def duplicates_text(standing: Standing) -> list[str]:
 
 
 def from_where(entry: Entry) -> str:
-    """Return a method's label, and where it is from."""
+    """Return a method's label and its origin."""
     origin = origins(entry)
     return entry.method if entry.method.endswith(f" ({origin})") else f"{entry.method} ({origin})"
 
 
 def origins(entry: Entry) -> str:
-    """Return first digits of the first files that an entry is from, or ``reference``."""
+    """Return the first digits of an entry's first files, or ``reference``."""
     if entry.source == REFERENCE:
         return entry.source
     files = entry.sources
     return ", ".join([*(name[:DIGITS] for name in files[:_MOST_FILES]), *_more(files, _MOST_FILES)])
 
 
-def _more(named: Sequence[object], most: int) -> list[str]:
-    return [f"{len(named) - most} more"] if len(named) > most else []
+def _more(items: Sequence[object], most: int) -> list[str]:
+    return [f"{len(items) - most} more"] if len(items) > most else []
 
 
 def label(row: Row) -> str:
-    """Return what a method is called in a table: its label, and its marks."""
+    """Return a method's label with its marks, as a table shows it."""
     entry = row.entry
     return marked(row.method, transductive=entry.transductive, stopped=entry.stopped is not None)
 
@@ -177,13 +177,13 @@ def behind(row: Row) -> str:
 
 
 def accuracy(row: Row) -> str:
-    """Return the accuracy with its interval, and half-widths of the other kinds in brackets."""
+    """Return the accuracy with its interval, and the other kinds' half-widths in brackets."""
     intervals = {kind: interval.accuracy for kind, interval in row.intervals.items()}
     return with_bracket(intervals, [*intervals])
 
 
 def claim_text(interval: RankedInterval | None) -> str | None:
-    """Return whether a method could be the best as yes or no; None where nothing is claimed."""
+    """Return whether a method could be best, as yes or no; None if nothing is claimed."""
     could = None if interval is None else interval.could_be_best
     return None if could is None else "yes" if could else "no"
 
@@ -193,7 +193,7 @@ def _claim(kind: IntervalKind, row: Row) -> str:
 
 
 def marks(rows: Sequence[Row]) -> list[str]:
-    """Return notes on the marks in these rows, and on how much runs differ."""
+    """Return notes on the marks in these rows, and on the spread of runs."""
     entries = [row.entry for row in rows]
     runs = "; ".join(
         f"{entry.method}: {entry.runs} runs, standard deviation between them "
@@ -203,12 +203,12 @@ def marks(rows: Sequence[Row]) -> list[str]:
     )
     prefixes = list(dict.fromkeys(entry.method for entry in entries if entry.prefix))
     single = list(dict.fromkeys(entry.method for entry in entries if entry.of_one_model))
-    some_tasks = any(row.rank is None and not row.entry.stopped for row in rows)
+    partial_results = any(row.rank is None and not row.entry.stopped for row in rows)
     return [
         *([f"{runs}."] if runs else []),
         *([f"{one_model_text(single, _MOST_NAMES)}."] if single else []),
-        *([PARTIAL_NOTE] if some_tasks else []),
-        *([COPIES_NOTE] if any(entry.also for entry in entries) else []),
+        *([PARTIAL_NOTE] if partial_results else []),
+        *([COPIES_NOTE] if any(entry.copies for entry in entries) else []),
         *([f"{listing(prefixes, _MOST_NAMES)}: {PREFIX_NOTE}"] if prefixes else []),
         *([TRANSDUCTIVE_NOTE] if any(entry.transductive for entry in entries) else []),
         *([STOPPED_NOTE] if any(entry.stopped for entry in entries) else []),
@@ -250,8 +250,9 @@ class _Line(NamedTuple):
 def leaderboard_csv(ranking: Leaderboard) -> str:
     """Write the signature as a line beginning with ``#``, a header, and a line a method and kind.
 
-    Methods are best first, each with the primary interval, then the additional ones on lines of
-    their own.  What is not claimed, or not there, is empty.
+    Methods are best first; each has a line for the primary interval, then one for each additional
+    kind.  Numbers are unrounded, in percentage points; values that are missing or not claimed are
+    empty.
     """
     lines = (
         _Line(board.release, standing, row, interval)
@@ -264,7 +265,7 @@ def leaderboard_csv(ranking: Leaderboard) -> str:
 
 
 def leaderboard_json(ranking: Leaderboard) -> str:
-    """Return the signature, tables, and the files that are refused or ignored, all of them."""
+    """Write the signature, all tables, and all files that are refused or ignored."""
     sets = [standing for board in ranking.boards for standing in board.sets]
     kinds = {kind for standing in sets for kind in standing.kinds}
     claims = any(standing.claiming for standing in sets)
@@ -303,8 +304,8 @@ def _set(standing: Standing) -> dict[str, Any]:
         "methods_compared": standing.compared,
         "methods_could_be_best": standing.could_be_best(standing.interval_kind),
         **{
-            f"methods_could_be_best_{b.key}": standing.could_be_best(k)
-            for k, b in ADDITIONAL_KINDS.items()
+            f"methods_could_be_best_{additional.key}": standing.could_be_best(kind)
+            for kind, additional in ADDITIONAL_KINDS.items()
         },
         "identical": [[entry.method for entry in group] for group in standing.duplicates],
         "rows": [_row(row) for row in standing.rows],
@@ -312,22 +313,22 @@ def _set(standing: Standing) -> dict[str, Any]:
 
 
 def _row(row: Row) -> dict[str, Any]:
-    """Return a row as JSON; names of additional kinds' values end with the key of the kind."""
+    """Return a row as JSON; keys of additional kinds end with the key of the kind."""
     entry = row.entry
     values: dict[str, Any] = {
         "rank": row.rank,
         "method": row.method,
         "submission": entry.source,
-        "also": entry.also,
+        "also": entry.copies,
     }
-    by_key = {"": row.first} | {
-        f"_{b.key}": row.intervals.get(k) for k, b in ADDITIONAL_KINDS.items()
-    }
+    by_suffix: dict[str, RankedInterval | None] = {"": row.first}
+    for kind, additional in ADDITIONAL_KINDS.items():
+        by_suffix[f"_{additional.key}"] = row.intervals.get(kind)
     for name in ("accuracy", "difference", "could_be_best"):
-        for key, interval in by_key.items():
-            column = key[1:] if name == "accuracy" and key else f"{name}{key}"
-            values[column] = getattr(interval, name, None)
-    return values | {name: getattr(entry, name) for name in _OF_RESULT}
+        for suffix, interval in by_suffix.items():
+            key = suffix[1:] if name == "accuracy" and suffix else f"{name}{suffix}"
+            values[key] = getattr(interval, name, None)
+    return values | {name: getattr(entry, name) for name in _ENTRY_KEYS}
 
 
-_OF_RESULT = ("stopped", "runs", "run_spread", "transductive", "prefix", "of_one_model")
+_ENTRY_KEYS = ("stopped", "runs", "run_spread", "transductive", "prefix", "of_one_model")

@@ -1,4 +1,4 @@
-"""Read from a release's manifest which numbers of queries were chosen, and on what."""
+"""Read from a release's manifest how numbers of queries were chosen."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class ChosenQueries(Struct, frozen=True):
     Attributes
     ----------
     rule
-        Whether it makes the intervals of ``comparisons`` of methods narrow, or that of one method's
+        Whether Q makes the intervals of ``comparisons`` of methods narrow, or of one method's
         ``accuracy``.
     query, low, high, level
         Q, and the confidence interval of Q* and its level; None is undetermined.
     method, seeds
-        Features and head of the results that Q is chosen by, on so many task sets of each Q.
+        Features and head of the results that Q is chosen by, and their task sets for each Q.
     images, of_dataset
-        ``these`` if those results are on images that the task sets are drawn from, or ``others``;
+        ``these`` if those results are on images that the task sets are drawn from, else ``others``;
         the data set of those images.
     """
 
@@ -51,9 +51,9 @@ class ChosenQueries(Struct, frozen=True):
     @property
     def chosen(self) -> str:
         """The number, its interval, and what it was chosen on."""
-        found = "undetermined"
+        bounds = "undetermined"
         if self.low is not None:
-            found = f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
+            bounds = f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
         images = "on the images of these sets"
         if self.images == "others":
             images = f"on other images, {self.of_dataset}"
@@ -61,17 +61,17 @@ class ChosenQueries(Struct, frozen=True):
         if self.rule == "comparisons":
             method = f"comparisons of heads on {method.rpartition('/')[0]}"
         seeds = many(self.seeds, "seed")
-        interval = f"{100 * self.level:.8g} % CI: {found}"
+        interval = f"{100 * self.level:.8g} % CI: {bounds}"
         return f"{self.query} ({interval}); {method}, {seeds}, {images}"
 
 
 def choice_of(
     dataset: str, task_set: str, provenance: Mapping[str, Any], where: str
 ) -> ChosenQueries | None:
-    """Read how the number of queries of a task set was chosen, if it was.
+    """Read how the number of queries of a task set was chosen; None if it was not.
 
-    Raises a CorruptReleaseError if its provenance holds something else in its place; `where` names
-    the release.
+    Raises a CorruptReleaseError, which names the release by `where`, if this part of the provenance
+    is malformed.
     """
     evidence = provenance.get(EVIDENCE)
     if evidence is None:
@@ -91,15 +91,15 @@ def choice_of(
 def chosen_queries(release: Release, datasets: Collection[str]) -> list[ChosenQueries]:
     """List the choices, each once with its task sets, in the release's order.
 
-    Raises a CorruptReleaseError if the manifest holds something else in their place.
+    Raises a CorruptReleaseError if one of them is malformed in the manifest.
     """
     choices: dict[tuple[int, int, ChosenQueries], list[str]] = {}
     for info in release.task_sets:
         if info.dataset not in datasets:
             continue
-        name, how = str(info.name), release.provenance(info)
-        choice = choice_of(info.dataset, name, how, release.files.where)
+        name, provenance = str(info.name), release.provenance(info)
+        choice = choice_of(info.dataset, name, provenance, release.files.where)
         if choice is not None:
-            of = (info.protocol.way, info.protocol.shot, replace(choice, task_sets=()))
-            choices.setdefault(of, []).append(name)
+            key = (info.protocol.way, info.protocol.shot, replace(choice, task_sets=()))
+            choices.setdefault(key, []).append(name)
     return [replace(choice, task_sets=tuple(names)) for (*_, choice), names in choices.items()]

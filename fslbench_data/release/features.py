@@ -31,7 +31,7 @@ from fslbench_data.files import (
 from fslbench_data.release.tables import corrupt, read_groups
 
 LEFT_FREE = 2**30
-"""Bytes that a disk keeps free: where a copy would leave it less, none is made."""
+"""Bytes of disk that a copy must leave free, else none is made."""
 
 _VERSION = "fslbench-features-2"
 
@@ -44,12 +44,12 @@ def copies_folder() -> Path:
 
 
 class FeatureCopy(Struct, frozen=True):
-    """The raw copy of one feature set of N images, there or not: a file of numpy's own format.
+    """The raw copy of one feature set of N images, which may not exist yet, in numpy's format.
 
     It lies in ``fslbench/features`` below the assets folder of the Hub's cache and can be removed
-    at any time.  It is named after the files that it was made of, so it is never out of date; the
-    mark beside it holds its size, time and inode when it was finished, and a copy that does not fit
-    its mark is made again.
+    at any time.  It is named after the files that it is a copy of, so it is never out of date.  The
+    mark beside it holds its size, time and inode when it was finished; a copy that differs from its
+    mark is made again.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class FeatureCopy(Struct, frozen=True):
 
     @classmethod
     def of(cls, sha256s: Iterable[str], rows: int) -> FeatureCopy:
-        """Name the copy of files with these digests."""
+        """Return the copy of the files with these digests."""
         content = json.dumps([_VERSION, list(sha256s)])
         name = hashlib.sha256(content.encode()).hexdigest()
         return cls(copies_folder() / f"{name}.npy", rows)
@@ -68,7 +68,7 @@ class FeatureCopy(Struct, frozen=True):
         return self.path.with_suffix(".whole")
 
     def open(self) -> NDArray[Any] | None:
-        """Map the features (N, D) read-only; None if there is no whole copy."""
+        """Map the features (N, D) read-only; None if there is no complete copy."""
         try:
             if not is_kept(self.path) or read_kept(self.mark) != file_state(self.path).encode():
                 return None
@@ -79,7 +79,7 @@ class FeatureCopy(Struct, frozen=True):
         return mapped.view(np.ndarray) if fits and len(mapped) == self.rows else None
 
     def write(self, dimensions: int, dtype: np.dtype[Any], parts: Iterable[NDArray[Any]]) -> bool:
-        """Make the copy, whole or not at all, of pieces (n, D); return whether it could be made."""
+        """Write the copy from pieces (n, D), whole or not at all; return whether it succeeded."""
         size = self.rows * dimensions * dtype.itemsize
         shape = {"fortran_order": False, "shape": (self.rows, dimensions)}
         try:
@@ -101,17 +101,17 @@ class FeatureCopy(Struct, frozen=True):
 
 
 WORTH_A_COPY = 8 * 2**20
-"""Bytes of a feature set's files from which a raw copy is made of it."""
+"""Bytes of a feature set's files from which on a raw copy is made."""
 
 Features = NDArray[np.float16] | NDArray[np.float32]
 
 
 def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> Features:
-    """Read the features (N, D) of a data set's images: float16, or float32 that was rounded.
+    """Read the features (N, D) of a data set's images, read-only: row i is image id i.
 
-    Large ones are memory-mapped from a raw copy of the files, which is made the first time if it
-    can be.  `path_of` gives the file of a shard, compared with the manifest; it is not called where
-    there is a copy.  Read-only; row i is image id i.
+    They are float16, or rounded float32.  Large ones are memory-mapped from a raw copy, which is
+    written the first time if possible.  `path_of` returns the file of a shard, compared with the
+    manifest; it is not called if there is a copy.
     """
     is_large = sum(table.bytes for table in shards) >= WORTH_A_COPY
     copy = FeatureCopy.of([table.sha256 for table in shards], sum(table.rows for table in shards))
@@ -120,10 +120,10 @@ def read_features(shards: Sequence[Table], path_of: Callable[[Table], Path]) -> 
     kind = _groups(path_of(shards[0]), shards[0])[0]
     dtype = np.dtype(kind.value_type.to_pandas_dtype())
     parts = partial(_parts, shards, path_of, kind)
-    made = is_large and copy.write(kind.list_size, dtype, parts(compare=True))
-    if made and (mapped := copy.open()) is not None:
+    written = is_large and copy.write(kind.list_size, dtype, parts(compare=True))
+    if written and (mapped := copy.open()) is not None:
         return mapped
-    for table in shards:  # before memory is taken for what the manifest claims
+    for table in shards:  # check them before allocating what the manifest claims
         _groups(path_of(table), table, kind)
     values, first = np.empty((copy.rows, kind.list_size), dtype), 0
     for part in parts():
@@ -140,7 +140,7 @@ def _parts(
     *,
     compare: bool = False,
 ) -> Iterator[Features]:
-    """Yield the features in pieces (n, D), one row group of a file after another.
+    """Yield the features in pieces (n, D), row group by row group.
 
     With `compare`, each file's SHA-256 is checked first, since a copy outlives the release.
     """
@@ -163,7 +163,7 @@ def _parts(
 def _groups(
     path: Path, table: Table, as_kind: pa.DataType | None = None
 ) -> tuple[pa.DataType, Iterator[pa.Table]]:
-    """Return the type of a shard's features, which should be that of the first, and its groups."""
+    """Return the type of a shard's features, which must be `as_kind` if given, and its groups."""
     schema, groups = read_groups(path, table, lambda t: schemas.check_features(t, table.path))
     kind = schema.field("feature").type
     if as_kind is not None and type_name(kind) != type_name(as_kind):

@@ -1,4 +1,4 @@
-"""Find the files of a release, in a folder or on the Hub, and compare them with its manifest."""
+"""Find the files of a release and compare them with its manifest."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from fslbench_data.hub import (
 )
 
 UNFINISHED = ".building.json"
-"""The journal of a build, in the folder of a release that is not finished."""
+"""The journal of a build, in the folder of an unfinished release."""
 
 MOST_MANIFEST = 64 << 20
-"""Bytes of a manifest; that of the embedded release has some hundred kilobytes."""
+"""Bytes of a manifest; the embedded release's has some hundred kilobytes."""
 
 
 class ReleaseFiles(Struct, frozen=True):
-    """Where the files of a release lie: a folder, or an address on the Hub and its commit.
+    """The place of a release's files: a folder, or an address on the Hub and its commit.
 
-    Files of a folder were compared with the manifest when it was opened; those of the package and
-    of the Hub are when they are read.
+    Files of a folder are compared with the manifest when it is opened; those of the package and of
+    the Hub when they are read.
     """
 
     where: str
@@ -57,7 +57,7 @@ class ReleaseFiles(Struct, frozen=True):
         return f"{self.where.partition('@')[0]}@{self.commit}" if self.commit else ""
 
     def path(self, table: Table) -> Path:
-        """Return the file of a table, which of the Hub is found in the cache, or fetched."""
+        """Return the file of a table, fetched from the Hub unless it is in the cache."""
         if self.commit:
             return fetch_checked(
                 self.where.partition("@")[0],
@@ -75,10 +75,10 @@ class ReleaseFiles(Struct, frozen=True):
 def regular_file(path: Path, within: Path | None = None) -> Path:
     """Follow symbolic links to a regular file.
 
-    It must lie `within` the folder of a release, itself free of symbolic links; or, if that is a
-    snapshot in the Hub's cache, among the repository's blobs.  Raises a CorruptReleaseError if it
-    is a device, a pipe or a socket, or lies elsewhere; an OSError if there is no such file, or it
-    is a folder.
+    The file must lie `within` the folder of a release, which is free of symbolic links; or, if that
+    is a snapshot in the Hub's cache, among the repository's blobs.  Raises a CorruptReleaseError if
+    it is a device, a pipe or a socket, or lies elsewhere; an OSError if it does not exist or is a
+    folder.
     """
     try:
         file = path.resolve(strict=True)
@@ -108,7 +108,7 @@ def regular_file(path: Path, within: Path | None = None) -> Path:
 
 
 def read_manifest_file(path: Path) -> bytes:
-    """Read the bytes of a manifest, if it is a regular file and not larger than any manifest."""
+    """Read the bytes of a manifest; raise a CorruptReleaseError if it is too large or no file."""
     if is_lfs_pointer(path):
         raise _pointer(path, path.name)
     with regular_file(path).open("rb") as file:
@@ -129,7 +129,7 @@ def embedded_folder() -> Path:
 
 
 def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
-    """Read a release's folder and manifest; its tables are not read."""
+    """Return a release's folder and its manifest."""
     folder = Path(where) if where is not None else embedded_folder()
     try:
         folder = folder.resolve()
@@ -137,7 +137,7 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
     except (OSError, RuntimeError) as error:  # the latter for symbolic links in a circle
         why = getattr(error, "strerror", error)
         fix = "name the folder of a finished release; the one in the package needs no name"
-        if is_address(str(where)) and not folder.exists():  # this command takes none from there
+        if is_address(str(where)) and not folder.exists():  # this command takes only folders
             fix = f"get one of the Hub first, `fslbench export FOLDER --release {where}`, or {fix}"
         if (folder / UNFINISHED).exists():
             why, fix = "its build was not finished", "call the command that began it again"
@@ -152,7 +152,7 @@ def read_manifest(where: str | Path | None = None) -> tuple[Path, Manifest]:
 
 
 def check_file(folder: Path, table: Table) -> Path:
-    """Return a table's file; raise a CorruptReleaseError unless it is the one of the manifest."""
+    """Return a table's file; raise a CorruptReleaseError if it differs from the manifest."""
     try:
         path = regular_file(folder / table.path, folder)
         size = path.stat().st_size
@@ -176,11 +176,11 @@ def check_file(folder: Path, table: Table) -> Path:
 
 
 def open_on_hub(address: HubAddress) -> tuple[Manifest, ReleaseFiles]:
-    """Read the manifest of a release on the Hub, and pin its files to the commit that it has now.
+    """Read the manifest of a release on the Hub, and pin its files to the current commit.
 
-    A tag of a version (v1.0.0) must name the commit, and the manifest the bytes, that they did when
-    it was first loaded from this cache.  Raises a MovedTagError or a CorruptReleaseError if they do
-    not, or the manifest is of another version than the tag.
+    A tag of a version (v1.0.0) must name the same commit, and its manifest have the same bytes, as
+    when this cache first loaded it.  Raises a MovedTagError or a CorruptReleaseError if not, or if
+    the manifest is of another version than the tag.
     """
     if not address.revision:
         address = HubAddress(address.repo_id, newest_tag(address.repo_id))
@@ -209,9 +209,9 @@ def open_on_hub(address: HubAddress) -> tuple[Manifest, ReleaseFiles]:
 
 
 def newest_tag(repo_id: str) -> str:
-    """Find the tag of a repository's highest version; without a connection, of those loaded before.
+    """Find the tag of a repository's highest version; offline, of the highest loaded before.
 
-    Raises a HubNotFoundError if no tag is one of a version, such as v1.0.0.
+    Raises a HubNotFoundError if no tag names a version, such as v1.0.0.
     """
     from huggingface_hub import constants
 
@@ -244,13 +244,14 @@ def _tags(repo_id: str) -> list[str]:
 
 
 def _with_tags(error: HubNotFoundError, address: HubAddress) -> HubNotFoundError:
-    """Return the error about a revision that is not there, with those that are."""
+    """Return the error about an unknown revision, with the tags that exist."""
     try:
         tags = _tags(address.repo_id)
     except HubError:
         return error
-    near = [f"v{address.revision.lstrip('vV')}", f"v{address.revision.lstrip('vV')}.0"]
-    meant = next((tag for tag in near if tag in tags and tag != address.revision), None)
+    version = address.revision.lstrip("vV")
+    similar = [f"v{version}", f"v{version}.0"]
+    meant = next((tag for tag in similar if tag in tags and tag != address.revision), None)
     return error.with_advice(
         expected=f"one of the tags {listing(tags)}; or a branch or a whole commit" if tags else "",
         fix=f"did you mean {address.repo_id}@{meant}?" if meant else "",
@@ -258,13 +259,13 @@ def _with_tags(error: HubNotFoundError, address: HubAddress) -> HubNotFoundError
 
 
 def _check_pin(address: HubAddress, now: Pin) -> None:
-    """Compare what a tag names with what it named before, or remember it."""
+    """Compare a tag's commit and manifest with those of its first loading, or remember them."""
     memory = Memory(address.repo_id)
     before = memory.pin(address.revision)
     if before is None:
         memory.remember_pin(address.revision, now)
         return
-    kept = f"remove {memory.pin_path(address.revision)}"
+    forget = f"remove {memory.pin_path(address.revision)}"
     if before.commit != now.commit:
         raise MovedTagError(
             f"the tag {address.revision} of {address.repo_id} was moved: it names commit "
@@ -272,7 +273,7 @@ def _check_pin(address: HubAddress, now: Pin) -> None:
             where=str(address),
             expected=f"{before.commit}, which it named when it was first loaded here",
             fix="ask the maintainers why: the tag of a release is never moved. "
-            f"{address.repo_id}@{before.commit} is what you had; to take the other, {kept}",
+            f"{address.repo_id}@{before.commit} is what you had; to take the other, {forget}",
         )
     if before.manifest != now.manifest:
         raise CorruptReleaseError(
@@ -280,7 +281,7 @@ def _check_pin(address: HubAddress, now: Pin) -> None:
             where=str(address),
             expected=f"SHA-256 {before.manifest}; found {now.manifest}",
             fix="try again later; if it stays so, one of them is forged: compare with what others "
-            f"have, then {kept}",
+            f"have, then {forget}",
         )
 
 

@@ -1,4 +1,4 @@
-"""Find the pictures of a data set on disk: numbered PNG files and their mark, or its own files."""
+"""Find or write the picture file of every image of a data set."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _MAGIC = ((b"\xff\xd8\xff", ".jpg"), (b"\x89PNG", ".png"), (b"RIFF", ".webp"), (
 def stored_pictures(release: Release, dataset: str) -> list[Path]:
     """Return the file of every image of a data set: path i is of image id i.
 
-    They are written once, whole or not at all, into ``fslbench/pictures`` below the assets folder
-    of the Hub's cache, in a folder named after the tables that they come from, which can be removed
-    at any time.  Raises an UnknownNameError if the release holds no pictures of the data set; a
-    SourceError if an image has none, since its licence does not allow it; a CorruptReleaseError if
-    the tables are not what the manifest promises; an OutputError if nothing can be written.
+    All files are written once, or none, into ``fslbench/pictures`` below the assets folder of the
+    Hub's cache, in a folder named after their tables, which can be removed at any time.  Raises an
+    UnknownNameError if the release holds no pictures of the data set; a SourceError if an image's
+    licence does not allow one; a CorruptReleaseError if the tables are not what the manifest
+    promises; an OutputError if nothing can be written.
     """
     from huggingface_hub import constants
 
@@ -52,9 +52,9 @@ def some_pictures(
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the files of some images of a data set as (image id, content), in the order of ids.
 
-    An image whose licence does not allow it has none.  Only tables with such images are read, and
-    of a release on the Hub fetched; nothing is written.  Raises what :func:`stored_pictures` does
-    of tables.
+    Images whose licence does not allow it are left out.  Only tables with the given images are read
+    and, from the Hub, fetched; nothing is written.  Raises the errors of :func:`stored_pictures`
+    about tables.
     """
     for image_id, data, _ in _rows(release, _tables(release, dataset), image_ids):
         if data and image_id in image_ids:
@@ -62,13 +62,13 @@ def some_pictures(
 
 
 def _tables(release: Release, dataset: str) -> list[Table]:
-    """Return the tables of a data set's pictures; an UnknownNameError if there are none."""
-    held = release.datasets_with("pictures")
-    if dataset not in held:
+    """Return the tables of a data set's pictures; raise an UnknownNameError if there are none."""
+    datasets = release.datasets_with("pictures")
+    if dataset not in datasets:
         raise UnknownNameError(
             "pictures",
             dataset,
-            held,
+            datasets,
             where=f"release {release}",
             fix="give the images as files: --images DIR, in Python images=FOLDER",
         )
@@ -80,14 +80,14 @@ def _write(pictures: Iterable[bytes], folder: Path) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder("pictures", folder.parent) as scratch:
-            whole = scratch / "pictures"
-            whole.mkdir()
+            complete = scratch / "pictures"
+            complete.mkdir()
             for image_id, data in enumerate(pictures):
                 suffix = next((end for magic, end in _MAGIC if data.startswith(magic)), "")
-                (whole / f"{image_id:08d}{suffix}").write_bytes(data)
+                (complete / f"{image_id:08d}{suffix}").write_bytes(data)
             if not folder.is_dir() or folder.is_symlink():
                 folder.unlink(missing_ok=True)
-            whole.rename(folder)
+            complete.rename(folder)
     except OSError as error:
         if is_own_folder(folder):  # another process was faster
             return
@@ -113,16 +113,16 @@ def _pictures(release: Release, tables: Sequence[Table]) -> Iterator[bytes]:
 
 
 def _rows(
-    release: Release, tables: Sequence[Table], of: Collection[int] | None = None
+    release: Release, tables: Sequence[Table], wanted: Collection[int] | None = None
 ) -> Iterator[tuple[int, bytes | None, Path]]:
-    """Yield the image id, content and file of every picture of the tables, or of those with `of`.
+    """Yield the image id, content and file of every picture of the tables with `wanted` images.
 
-    Other tables are not read, and of a release on the Hub not fetched.
+    Other tables are neither read nor fetched; None wants all.
     """
     end = 0
     for table in tables:
         first, end = end, end + table.rows
-        if of is not None and not any(first <= image_id < end for image_id in of):
+        if wanted is not None and not any(first <= image_id < end for image_id in wanted):
             continue
         path = release.files.path(table)
         for group in read_groups(path, table, _check_pictures)[1]:
@@ -143,9 +143,8 @@ def _check_pictures(table: pa.Table) -> pa.Table:
 MARK = "pictures.json"
 """The file that identifies the images of the pictures; folders made by hand may lack it."""
 
-
 _PART = re.compile(r"#(xywh=\d+,\d+,\d+,\d+|\d+)$")
-"""What ends a path that names a part of a file."""
+"""The end of a path that names a part of a file."""
 
 
 def picture_name(image_id: int) -> str:
@@ -154,14 +153,14 @@ def picture_name(image_id: int) -> str:
 
 
 def mark_of(images: pa.Table) -> str:
-    """Return the :data:`MARK` of an images table: their number, and a digest of paths and files."""
+    """Return the :data:`MARK` of an images table: its length, and a digest of paths and files."""
     columns = (images.column(name).to_pylist() for name in ("path", "sha256"))
     digest = hashlib.sha256(json.dumps(list(zip(*columns, strict=True))).encode("utf-8"))
     return json.dumps({"images": len(images), "sha256": digest.hexdigest()}) + "\n"
 
 
 def is_numbered(folder: Path) -> bool:
-    """Return whether this is a folder of numbered pictures, perhaps one that is not finished."""
+    """Return whether a folder holds numbered pictures, possibly not all."""
     return (folder / MARK).is_file() or (folder / picture_name(0)).is_file()
 
 
@@ -174,10 +173,10 @@ def has_other_mark(folder: Path, images: pa.Table) -> bool:
 def picture_paths(release: Release, dataset: str, folder: Path | Literal[True]) -> list[Path]:
     """Find the picture of every image of a data set: path i is of image id i.
 
-    Where `folder` holds numbered pictures, these; else the files of the source's own layout; with
-    True those that the release holds.  Raises a SourceError if an image has no picture file of its
-    own, or is not there, or the numbered pictures are of other images; an UnknownNameError if the
-    release holds none.
+    `folder` holds numbered pictures, or files in the source's own layout; True takes those that the
+    release holds.  Raises a SourceError if an image has no picture file of its own, a file is
+    missing, or the numbered pictures are of other images; an UnknownNameError if the release holds
+    none.
     """
     if folder is True:
         return stored_pictures(release, dataset)

@@ -1,4 +1,4 @@
-"""Opening a release: on the Hub, in a folder, or the one in the package."""
+"""Open a release on the Hub, in a folder, or in the package."""
 
 from __future__ import annotations
 
@@ -51,39 +51,39 @@ def read_results(
 ) -> Submission:
     """Read the results that a release lists.
 
-    With `only`, no rows of a file with results on none of these task sets, by its metadata. The
-    release's maker chose the number of tasks, before anyone compares with them; the package's heads
-    are inductive.  Raises a CorruptReleaseError if the file cannot be read, or holds results of
-    another method.
+    With `only`, a file whose metadata names none of these task sets is read without rows.  Numbers
+    of tasks count as chosen by the release's maker, and the package's heads as inductive.  Raises a
+    CorruptReleaseError if the file cannot be read, or holds results of another method.
     """
     table = None if only is None else _no_rows(entry, path, only)
     if table is None:
         table = read_table(path, entry, lambda t: canonical(t, entry.path), names=True)
     results = Submission(*content_of(table, str(path)))
-    named = pc.unique(results.table.column("method")).to_pylist()
-    if {*named, *results.methods} != {entry.name}:
+    names = pc.unique(results.table.column("method")).to_pylist()
+    if {*names, *results.methods} != {entry.name}:
         raise corrupt(entry, "holds results of other methods", f"those of {entry.name}")
-    bound = {key: replace(one, of_release=True) for key, one in results.bindings.items()}
-    about = dict(results.methods)
+    bindings = {key: replace(binding, of_release=True) for key, binding in results.bindings.items()}
+    methods = dict(results.methods)
     if "head" in entry.provenance:
-        for name, method in about.items():
+        for name, method in methods.items():
             if method.inductive is None and not method.transductive:
-                about[name] = replace(method, inductive=True)
-    return replace(results, bindings=bound, methods=about)
+                methods[name] = replace(method, inductive=True)
+    return replace(results, bindings=bindings, methods=methods)
 
 
 def _no_rows(entry: Table, path: Path, only: Collection[TaskSetInfo]) -> pa.Table | None:
     """Return a file's table without rows if its metadata names none of these task sets."""
     head = read_head(path, entry)
     declared = metadata_of(head.schema, str(path))
-    if declared is None or "fingerprint" in head.column_names:  # which may name others
+    if declared is None or "fingerprint" in head.column_names:  # rows may be of other task sets
         return None
+    _, bindings, _ = declared
     wanted = {(info.dataset, str(info.name)) for info in only}
-    return None if any(key[1:] in wanted for key in declared[1]) else head
+    return None if any(key[1:] in wanted for key in bindings) else head
 
 
 class Release(Struct, frozen=True, eq=False, dict=True):
-    """An opened release: tables are fetched, compared with the manifest and read on demand."""
+    """An opened release, whose tables are fetched, verified and read on demand."""
 
     manifest: Manifest
     files: ReleaseFiles
@@ -104,7 +104,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         return self.files.hub
 
     def drawn_from(self, datasets: Iterable[str]) -> str:
-        """Return what a log of one's own tasks is drawn from, for signatures; else nothing."""
+        """Return what a log's tasks are drawn from, for signatures; empty for other releases."""
         return ""
 
     @property
@@ -119,7 +119,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def backbones(self) -> tuple[str, ...]:
-        """Names of the backbones that there are features of."""
+        """Names of the backbones of the release's features."""
         return tuple(dict.fromkeys(table.name for table in self._tables("features")))
 
     @property
@@ -146,7 +146,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
 
     def task_set_info(self, dataset: str, name: str) -> TaskSetInfo:
         """Return the facts about a task set, without its tasks."""
-        self._about(dataset)
+        self._dataset(dataset)
         for info in self.task_sets:
             if (info.dataset, str(info.name)) == (dataset, name):
                 return info
@@ -158,7 +158,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         return self._tasks(self._find("tasks", info.dataset, str(info.name)))
 
     def provenance(self, info: TaskSetInfo) -> Mapping[str, Any]:
-        """Return what it takes to draw a task set again."""
+        """Return the parameters that a task set is drawn with."""
         return self._find("tasks", info.dataset, str(info.name)).provenance
 
     def class_ids(self, info: TaskSetInfo) -> NDArray[np.int32]:
@@ -166,7 +166,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         return self._column(info, "class_ids")
 
     def query_labels(self, info: TaskSetInfo) -> NDArray[np.integer[Any]]:
-        """Return positions of queries in a task's classes, int8 or, of many, int16 (T, K·Q)."""
+        """Return the position of each query's class, int8 (T, K·Q), or int16 if ways are many."""
         return self._column(info, "query_label")
 
     def _column(self, info: TaskSetInfo, name: str) -> NDArray[Any]:
@@ -175,7 +175,7 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         return values.reshape(table.num_rows, -1)
 
     def _tasks(self, entry: Table) -> pa.Table:
-        """Read a task set, or draw it again where no table is stored."""
+        """Read a task set, or draw it if no table is stored."""
         if not entry.drawn:
             return self._read(entry)
 
@@ -184,60 +184,60 @@ class Release(Struct, frozen=True, eq=False, dict=True):
             paths = self.paths(entry.dataset) if entry.provenance.get("test") else None
             return sizes, self.groups(entry.dataset), paths
 
-        return check_values(redrawn(entry, design), entry, self._about(entry.dataset))
+        return check_values(redrawn(entry, design), entry, self._dataset(entry.dataset))
 
     @cached_property
     def _classes(self) -> dict[str, pa.Table]:
-        """Tables of classes that were read."""
+        """Tables of classes that have been read, by data set."""
         return {}
 
     def classes(self, dataset: str) -> pa.Table:
-        """Return a data set's :data:`benchmark_spec.schemas.CLASSES`, perhaps superclasses."""
-        if dataset in self._classes:
-            return self._classes[dataset]
-        return self._classes.setdefault(dataset, self._read(self._find("classes", dataset, "")))
+        """Return a data set's :data:`benchmark_spec.schemas.CLASSES`, perhaps with superclasses."""
+        if dataset not in self._classes:
+            self._classes[dataset] = self._read(self._find("classes", dataset, ""))
+        return self._classes[dataset]
 
     def superclasses(self, dataset: str) -> tuple[str, ...] | None:
-        """Return the superclass of each class of a data set, in their order; None without any."""
+        """Return the superclass of each class of a data set; None if it has none."""
         columns = self.classes(dataset).to_pydict()
         return tuple(columns["superclass"]) if "superclass" in columns else None
 
     def images(self, dataset: str) -> pa.Table:
-        """Return a data set's :data:`benchmark_spec.schemas.IMAGES`, where they are known."""
+        """Return a data set's :data:`benchmark_spec.schemas.IMAGES`."""
         return self._read(self._find("images", dataset, ""))
 
     def groups(self, dataset: str) -> NDArray[np.int64] | None:
-        """Return the group of each image of a data set, -1 without one; None if none are known."""
+        """Return the group of each image of a data set, else -1; None without a table of images."""
         if dataset not in self.datasets_with("images"):
             return None
         return groups_of(self.images(dataset))
 
     def paths(self, dataset: str) -> list[str]:
-        """Return the path of each image of a data set, empty where it has none."""
+        """Return the path of each image of a data set; empty if it has none."""
         paths: list[str] = self.images(dataset).column("path").fill_null("").to_pylist()
         return paths
 
     def features(self, dataset: str, backbone: str) -> Features:
         """Return features of a data set's images, (N, D), read-only: row i is image id i.
 
-        float16, or float32 where they were rounded to steps of a scale.
+        They are float16, or float32 if they were rounded to steps of a scale.
         """
-        return read_features(self._shards("features", dataset, backbone), self.files.path)
+        return read_features(self._tables_of("features", dataset, backbone), self.files.path)
 
     def attributes(self, dataset: str, name: str) -> pa.Table:
         """Return :data:`benchmark_spec.schemas.ATTRIBUTES` of images, row i of image id i."""
         return self._read(self._find("attributes", dataset, name))
 
     def references(self, only: Collection[TaskSetInfo] | None = None) -> tuple[Submission, ...]:
-        """Return the reference methods' results, a submission each, which may be left without rows.
+        """Return the reference methods' results, a submission each, possibly without rows.
 
-        With `only`, results on other task sets are left out; their rows are not even checked.
+        With `only`, results on other task sets are left out, and their rows are not checked.
         """
-        found = [self.reference(name, only) for name in self.methods]
-        return tuple(found if only is None else [results.on(only) for results in found])
+        references = [self.reference(name, only) for name in self.methods]
+        return tuple(references if only is None else [one.on(only) for one in references])
 
     def reference(self, name: str, only: Collection[TaskSetInfo] | None = None) -> Submission:
-        """Return one reference method's results; with `only`, no rows if on no such task set."""
+        """Return one reference method's results; `only` is that of :meth:`references`."""
         tables = {table.name: table for table in self._tables("results")}
         if name not in tables:
             raise UnknownNameError("reference method", name, tables)
@@ -246,8 +246,8 @@ class Release(Struct, frozen=True, eq=False, dict=True):
     def load_dataset(self, config: str, split: str) -> HubDataset:
         """Load a table as ``datasets.load_dataset`` does, such as ``tasks-open-5w5s5q``, ``cub``.
 
-        Its files are those of the manifest; `fslbench info --format json` lists configurations and
-        splits.  Raises an UnknownNameError if the release has no such split.
+        `fslbench info --format json` lists configurations and splits.  Raises an UnknownNameError
+        if the release has no such split.
         """
         from datasets import Dataset as Loaded
         from datasets import Features as Columns
@@ -272,17 +272,17 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         return [table for table in self.manifest.tables if table.kind == kind]
 
     def _find(self, kind: Kind, dataset: str, name: str) -> Table:
-        return self._shards(kind, dataset, name)[0]
+        return self._tables_of(kind, dataset, name)[0]
 
-    def _shards(self, kind: Kind, dataset: str, name: str) -> list[Table]:
-        """Find a table of a data set, which has no name if it is the only one; or all its shards.
+    def _tables_of(self, kind: Kind, dataset: str, name: str) -> list[Table]:
+        """Find a data set's table of a kind and name, or its shards; some kinds have no names.
 
-        Raises an UnknownNameError or, of a kind that has no names, a ReleaseError.
+        Raises an UnknownNameError or, of a kind without names, a ReleaseError.
         """
-        self._about(dataset)
+        self._dataset(dataset)
         tables = [table for table in self._tables(kind) if table.dataset == dataset]
-        if shards := [table for table in tables if table.name == name]:
-            return shards
+        if named := [table for table in tables if table.name == name]:
+            return named
         if name:
             names = list(dict.fromkeys(table.name for table in tables))
             raise UnknownNameError(kind, name, names, where=f"{dataset} of release {self}")
@@ -290,18 +290,18 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         what = f"release {self} has no {kind} of {dataset}"
         raise ReleaseError(what, expected=f"one of {', '.join(having)}")
 
-    def _about(self, dataset: str) -> Dataset:
-        """Return a data set's entry of the manifest; raise an UnknownNameError without any."""
-        for about in self.manifest.datasets:
-            if about.name == dataset:
-                return about
-        raise UnknownNameError("data set", dataset, self.datasets, where=f"release {self}")
+    def _dataset(self, name: str) -> Dataset:
+        """Return a data set's entry of the manifest; raise an UnknownNameError if it has none."""
+        for dataset in self.manifest.datasets:
+            if dataset.name == name:
+                return dataset
+        raise UnknownNameError("data set", name, self.datasets, where=f"release {self}")
 
     def _read(self, entry: Table) -> pa.Table:
         """Read a table of classes, images, attributes or tasks, and check its values."""
         path = self.files.path(entry)
         table = read_table(path, entry, lambda rows: check_columns(rows, entry))
-        return check_values(table, entry, self._about(entry.dataset))
+        return check_values(table, entry, self._dataset(entry.dataset))
 
 
 def load_release(where: str | Path | None = None) -> Release:
@@ -310,17 +310,17 @@ def load_release(where: str | Path | None = None) -> Release:
     Parameters
     ----------
     where
-        A folder, whose every file is compared with the manifest's SHA-256 at once; or on the Hub
-        ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or ``ORG/NAME`` for its newest
-        version; None or ``"embedded"`` opens the release that comes with the package.  Of these
-        two a table is compared when it is read.
+        A folder; or on the Hub ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or
+        ``ORG/NAME`` for its newest version; None or ``"embedded"`` opens the release that comes
+        with the package.  The files of a folder are compared with the manifest's SHA-256 at once,
+        others when they are read.
 
     Raises
     ------
     ReleaseNotFoundError, HubError
-        If there is no release there, or the Hub refuses it or does not answer.
+        If there is no release, or the Hub refuses it or does not answer.
     CorruptReleaseError, MovedTagError
-        If a file differs from the manifest, or a tag names another commit than it did.
+        If a file differs from the manifest, or a tag was moved to another commit.
     """
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
         from fslbench_data.release.folder import open_on_hub
@@ -345,13 +345,13 @@ def _embedded() -> Release:
 
 
 def split_of(dataset: str) -> TestSplit | None:
-    """Return a test split by name: one that papers use, or a data set of the package's release."""
+    """Return a test split by the name that papers use, or by a data set of the package."""
     if split := test_split(dataset):
         return split
     release, written = load_release(), plain(dataset)
     for name in release.datasets:
         if plain(name) == written:
             classes = release.classes(name)
-            sizes = (classes.column(column).to_pylist() for column in ("class_name", "n_images"))
-            return TestSplit(dict(zip(*sizes, strict=True)))
+            columns = (classes.column(column).to_pylist() for column in ("class_name", "n_images"))
+            return TestSplit(dict(zip(*columns, strict=True)))
     return None

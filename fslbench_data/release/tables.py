@@ -1,13 +1,13 @@
 """Read a release's tables without trusting them.
 
-A release may come from a stranger, who wrote its manifest too.  So its tables are decoded in the
-sandbox, and what they take in memory is in proportion to the file.
+A stranger may have written a release and its manifest.  So its tables are decoded in the sandbox,
+and their memory is limited in proportion to the file.
 
-Task sets that a release holds no table of are drawn again from their seed, compared with their
-digest, and kept in ``fslbench/tasks`` below the assets folder of the Hub's cache (HF_HOME/assets),
-where that can be written.  A kept table is compared with its digest, its name, whenever it is read,
-so it can be removed at any time.  Only a regular file of the user's own is read; whatever else has
-its name is replaced.
+Task sets without a stored table are drawn from their seed, compared with their digest, and cached
+in ``fslbench/tasks`` below the assets folder of the Hub's cache (HF_HOME/assets), if it can be
+written.  A cached table is named after its digest and compared with it at every reading, so it can
+be removed at any time.  Only a regular file of the user's own is read; anything else of that name
+is replaced.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from fslbench_data.tasks.draw import Groups
 from fslbench_data.tasks.redraw import draw_again
 
 Check = Callable[[pa.Table], object]
-"""Raises a SchemaError about a table, here one without rows, of other columns than it should be."""
+"""Raises a SchemaError if a table, here without rows, has other columns than expected."""
 
 _MIB = 1 << 20
 _SMALL, _RATIO = 64 * _MIB, 256
 _LARGE, _LARGE_RATIO = 4096 * _MIB, 8
-"""A table takes at most 64 MiB of memory or 256 times its file; beyond 4 GiB 8 times its file.
-Ids and features take up to 4 times their file, texts 16 times."""
+"""A table may take 64 MiB of memory or 256 times its file; beyond 4 GiB 8 times its file.  Ids and
+features take up to 4 times their file, texts 16 times."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -65,59 +65,60 @@ def read_table(
 ) -> pa.Table:
     """Read a table of a release.
 
-    Raises a CorruptReleaseError if it is not the Parquet file that the manifest promises in
-    `entry`, or takes much more memory than such a file has bytes; and what `check` raises.
+    Raises a CorruptReleaseError if it is not the Parquet file of the manifest's `entry`, or takes
+    much more memory than its file; and whatever `check` raises.
 
     Parameters
     ----------
     names
-        Give names as dictionaries, as submissions store them.
+        Read names as dictionaries, as submissions store them.
     own
         Whether this user's own process wrote the file.
     """
     table = _read(path, entry, {"names": names}, own)
     check(pa.Table.from_batches([], table.schema))  # empty_table() would import pandas
-    _check_number(path, entry, table.num_rows)
+    _check_row_count(path, entry, table.num_rows)
     return table
 
 
 def read_head(path: Path, entry: Table) -> pa.Table:
-    """Read a table's columns and metadata, and no rows; raise what :func:`read_table` raises."""
+    """Read a table's columns and metadata, without rows; raise what :func:`read_table` raises."""
     return _read(path, entry, {"group": -1})
 
 
 def read_groups(path: Path, entry: Table, check: Check) -> tuple[pa.Schema, Iterator[pa.Table]]:
-    """Return a table's columns, and its row groups, of which one at a time is in memory.
+    """Return a table's columns, and an iterator over its row groups, one in memory at a time.
 
-    Raises what :func:`read_table` raises; about rows, some of it after the last group.
+    Raises what :func:`read_table` raises; the number of rows is checked after the last group.
     """
     head = read_head(path, entry)
     check(head)
     groups, rows = (int(head.schema.metadata[key]) for key in (b"row_groups", b"rows"))
-    _check_number(path, entry, rows)
+    _check_row_count(path, entry, rows)
     size = path.stat().st_size
     lists = [kind for kind in head.schema.types if pa.types.is_fixed_size_list(kind)]
     bits = sum(kind.list_size * kind.value_type.bit_width for kind in lists)
     if rows * bits // 8 > allowed_memory(size):
         raise _too_much(path, entry)
 
-    def parts() -> Iterator[pa.Table]:
-        left, found = allowed_memory(size), 0
+    def row_groups() -> Iterator[pa.Table]:
+        allowed, found = allowed_memory(size), 0
         for group in range(groups):
-            part = _read(path, entry, {"group": group})
-            left, found = left - part.nbytes, found + part.num_rows
-            if left < 0:
+            table = _read(path, entry, {"group": group})
+            allowed -= table.nbytes
+            found += table.num_rows
+            if allowed < 0:
                 raise _too_much(path, entry)
             if found > entry.rows:
                 break
-            yield part
-        _check_number(path, entry, found)
+            yield table
+        _check_row_count(path, entry, found)
 
-    return head.schema, parts()
+    return head.schema, row_groups()
 
 
 def _read(path: Path, entry: Table, options: dict[str, Any], own: bool = False) -> pa.Table:
-    """Read a table in the sandbox; the package's and own ones in this process."""
+    """Read a table in the sandbox; the package's own and the user's own in this process."""
     try:
         if own or path.is_relative_to(_PACKAGE):
             return read_parquet_table(path, entry.path, **options)
@@ -131,11 +132,11 @@ def _read(path: Path, entry: Table, options: dict[str, Any], own: bool = False) 
 
 
 def allowed_memory(size: int) -> int:
-    """Return how many bytes of memory a table may take, by those of its file."""
+    """Return how many bytes of memory a table may take whose file has `size` bytes."""
     return max(_SMALL, min(_RATIO * size, max(_LARGE, _LARGE_RATIO * size)))
 
 
-def _check_number(path: Path, entry: Table, rows: int) -> None:
+def _check_row_count(path: Path, entry: Table, rows: int) -> None:
     if rows != entry.rows:
         raise damaged(path, entry, f"has {rows} rows, not {entry.rows}")
 
@@ -146,7 +147,7 @@ def _too_much(path: Path, entry: Table) -> CorruptReleaseError:
 
 
 def damaged(path: Path, entry: Table, what: str, expected: str = "") -> CorruptReleaseError:
-    """Return the error about a file that is not the table which the manifest lists."""
+    """Return the error about a file that is not the table of the manifest."""
     return CorruptReleaseError(
         f"{entry.path} {what}",
         where=str(path),
@@ -156,32 +157,32 @@ def damaged(path: Path, entry: Table, what: str, expected: str = "") -> CorruptR
 
 
 OUT_OF_THE_FOLDER = r"^[/\\]|^[A-Za-z]:[/\\]|(^|[/\\])\.\.([/\\]|$)"
-"""What is in a path of an image that does not stay in the folder of images."""
-
+"""Matches the path of an image outside the folder of images."""
 
 MOST_ROWS = 2**31 - 1
 """Rows of a table: ids are int32."""
 
 
 def check_rows(manifest: Manifest, where: str) -> None:
-    """Refuse a manifest that lists other rows than it has classes and images, or too many tasks."""
-    about = {dataset.name: dataset for dataset in manifest.datasets}
+    """Refuse a manifest whose numbers of rows do not fit its numbers of classes and images."""
+    datasets = {dataset.name: dataset for dataset in manifest.datasets}
     rows = Counter[tuple[str, str, str]]()
     for table in manifest.tables:
         rows[table.kind, table.dataset, table.name] += table.rows
     for (kind, dataset, name), number in rows.items():
         least, most = 0, MOST_ROWS
         if kind == "classes":
-            least = most = about[dataset].n_classes
+            least = most = datasets[dataset].n_classes
         elif kind in ("images", "features", "attributes"):
-            least = most = about[dataset].n_images
-        elif kind == "tasks" and (of := TaskSetName.parse(name)).interval == "open":
-            most = about[dataset].n_images // (of.protocol.way * of.protocol.per_class)
+            least = most = datasets[dataset].n_images
+        elif kind == "tasks" and (task_set := TaskSetName.parse(name)).interval == "open":
+            protocol = task_set.protocol
+            most = datasets[dataset].n_images // (protocol.way * protocol.per_class)
         if not least <= number <= min(most, MOST_ROWS):
             bound = f"{most}" if least == most else f"at most {min(most, MOST_ROWS)}"
+            table_name = " ".join(filter(None, (kind, quoted(name, 60)[1:-1], "of", dataset)))
             raise CorruptReleaseError(
-                f"{' '.join(filter(None, (kind, quoted(name, 60)[1:-1], 'of', dataset)))}: the "
-                f"manifest lists {number} rows",
+                f"{table_name}: the manifest lists {number} rows",
                 where=where,
                 expected=f"{bound}, by its numbers of classes and images",
                 fix="get the release again, and tell its maintainers",
@@ -189,7 +190,7 @@ def check_rows(manifest: Manifest, where: str) -> None:
 
 
 def check_columns(table: pa.Table, entry: Table) -> pa.Table:
-    """Return a table of classes, images, attributes or tasks if it has the columns of one."""
+    """Check the columns of a table of classes, images, attributes or tasks, and return it."""
     if entry.kind == "tasks":
         name = TaskSetName.parse(entry.name)
         return schemas.check(table, schemas.task_set(name), f"{entry.dataset}/{name}")
@@ -201,9 +202,9 @@ def check_columns(table: pa.Table, entry: Table) -> pa.Table:
 
 
 def declared_columns(manifest: Manifest) -> dict[str, pa.Schema]:
-    """Return the columns of configurations with files that differ in them.
+    """Return the columns of those configurations whose files differ in them.
 
-    ``datasets`` wants one list of features for all files, and takes what a file lacks for null.
+    ``datasets`` needs one list of columns for all files; a column that a file lacks is null.
     """
     columns: dict[str, pa.Schema] = {}
     if any(dataset.n_superclasses for dataset in manifest.datasets):
@@ -219,59 +220,56 @@ def declared_columns(manifest: Manifest) -> dict[str, pa.Schema]:
 
 
 _PRESENT = {"images": ("class_id", "class_name"), "attributes": ("attributes",)}
-"""Columns without nulls, besides ids; of other tables all are."""
+"""Columns without nulls, besides ids; other tables have no nulls at all."""
 
 
-def check_values(table: pa.Table, entry: Table, about: Dataset) -> pa.Table:
-    """Return a table of classes, images, attributes or tasks of a data set if its values may be.
+def check_values(table: pa.Table, entry: Table, dataset: Dataset) -> pa.Table:
+    """Check the values of a table of classes, images, attributes or tasks, and return it.
 
-    Ids count from 0.  Images follow each other class by class, and their paths stay in a folder; of
-    tasks all ids are in range.  Raises a CorruptReleaseError.
+    Ids count from 0.  Images are in the order of their classes, and their paths stay in a folder.
+    All ids in tasks are in range.  Raises a CorruptReleaseError.
     """
-    number, *columns = table.column_names
-    _complete(table, entry, [number, *_PRESENT.get(entry.kind, columns)])
-    if not np.array_equal(_integers(table, number), np.arange(len(table))):
-        raise corrupt(entry, f"has other values of {number} or another order", "0, 1, 2, …")
+    id_column, *columns = table.column_names
+    _check_nulls(table, entry, [id_column, *_PRESENT.get(entry.kind, columns)])
+    if not np.array_equal(_integers(table, id_column), np.arange(len(table))):
+        raise corrupt(entry, f"has other values of {id_column} or another order", "0, 1, 2, …")
     if entry.kind == "classes":
-        _check_classes(table, entry, about)
+        _check_classes(table, entry, dataset)
     elif entry.kind == "images":
-        classes = _in_range(table, entry, "class_id", about.n_classes)
+        classes = _in_range(table, entry, "class_id", dataset.n_classes)
         if (np.diff(classes) < 0).any():
             raise corrupt(entry, "is not in the order of classes", "class_id that never falls")
         if pc.any(pc.match_substring_regex(table.column("path"), OUT_OF_THE_FOLDER)).as_py():
             what = "has paths that lead out of the folder of images"
             raise corrupt(entry, what, "paths in it")
     elif entry.kind == "tasks":
-        _in_range(table, entry, "class_ids", about.n_classes)
-        _in_range(table, entry, "support", about.n_images)
-        _in_range(table, entry, "query", about.n_images)
+        _in_range(table, entry, "class_ids", dataset.n_classes)
+        _in_range(table, entry, "support", dataset.n_images)
+        _in_range(table, entry, "query", dataset.n_images)
         _in_range(table, entry, "query_label", TaskSetName.parse(entry.name).protocol.way)
     return table
 
 
-def _check_classes(table: pa.Table, entry: Table, about: Dataset) -> None:
+def _check_classes(table: pa.Table, entry: Table, dataset: Dataset) -> None:
     sizes = _integers(table, "n_images").astype(np.int64)
-    if (sizes < 1).any() or sizes.sum() != about.n_images:
-        raise corrupt(entry, "has other numbers of images", f"{about.n_images} in all, each >= 1")
+    if (sizes < 1).any() or sizes.sum() != dataset.n_images:
+        raise corrupt(entry, "has other numbers of images", f"{dataset.n_images} in all, each >= 1")
     if not np.array_equal(_integers(table, "first_image_id"), sizes.cumsum() - sizes):
         raise corrupt(entry, "does not number images class by class", "sums of the sizes before")
     superclasses = number_of_superclasses(table)
-    if superclasses != about.n_superclasses:
-        raise corrupt(
-            entry,
-            f"has {superclasses} superclasses",
-            f"{about.n_superclasses}, the number that {MANIFEST_FILE} says",
-        )
+    if superclasses != dataset.n_superclasses:
+        expected = f"{dataset.n_superclasses}, the number that {MANIFEST_FILE} says"
+        raise corrupt(entry, f"has {superclasses} superclasses", expected)
 
 
 def number_of_superclasses(table: pa.Table) -> int:
-    """Count the superclasses of classes; 0 where they have none."""
+    """Count the superclasses in a table of classes; 0 if it has none."""
     if "superclass" not in table.column_names:
         return 0
     return len(pc.unique(table.column("superclass")))
 
 
-def _complete(table: pa.Table, entry: Table, columns: list[str]) -> None:
+def _check_nulls(table: pa.Table, entry: Table, columns: list[str]) -> None:
     for name in columns:
         for chunk in table.column(name).chunks:
             nulls = chunk.null_count
@@ -281,12 +279,12 @@ def _complete(table: pa.Table, entry: Table, columns: list[str]) -> None:
                 raise corrupt(entry, f"has nulls in column {name!r}", "a value in every row")
 
 
-def _in_range(table: pa.Table, entry: Table, name: str, most: int) -> NDArray[np.integer]:
-    """Return the ids of a column, all below `most`."""
+def _in_range(table: pa.Table, entry: Table, name: str, number: int) -> NDArray[np.integer]:
+    """Return the ids of a column; raise a CorruptReleaseError unless all are below `number`."""
     values = _integers(table, name)
-    if values.size and (values.min() < 0 or values.max() >= most):
+    if values.size and (values.min() < 0 or values.max() >= number):
         worst = values.min() if values.min() < 0 else values.max()
-        raise corrupt(entry, f"has {worst} among its {name}", f"0 to {most - 1}")
+        raise corrupt(entry, f"has {worst} among its {name}", f"0 to {number - 1}")
     return values
 
 
@@ -300,7 +298,7 @@ def _integers(table: pa.Table, name: str) -> NDArray[np.integer]:
 
 
 def corrupt(entry: Table, what: str, expected: str = "", where: str = "") -> CorruptReleaseError:
-    """Return the error about a table with values that are not those of a release."""
+    """Return the error about a table whose values are not allowed in a release."""
     return CorruptReleaseError(
         f"{entry.path} {what}",
         where=where,
@@ -310,37 +308,38 @@ def corrupt(entry: Table, what: str, expected: str = "", where: str = "") -> Cor
 
 
 MOST_BYTES = 64 * 2**20
-"""Of a table that is drawn: 160,000 tasks of ``5w10s7q``."""
+"""Bytes of a table that is drawn: 160,000 tasks of ``5w10s7q``."""
 
 MOST_STEPS = 2**31
-"""Tasks times K (S+Q)²: what drawing a table takes, seconds at most.  4,000 tasks of ``20w20s20q``
+"""Tasks times K (S+Q)² of a table that is drawn, which takes seconds.  4,000 tasks of ``20w20s20q``
 take 2^27."""
 
 Design = Callable[[], tuple[Sequence[int], Groups | None, Sequence[str] | None]]
-"""Gives the images of each class, and the group and path of each image where they matter."""
+"""Returns the images of each class, and the group and path of each image if they are needed."""
 
 
 def redrawn(entry: Table, design: Design) -> pa.Table:
-    """Return the table of a task set that is not stored.
+    """Draw the table of a task set that is not stored, or read it from the cache.
 
     Raises a CorruptReleaseError if the drawn tasks have another digest than in the manifest, or are
-    too many to draw. Raises a SamplingError if they cannot be drawn from the provenance, such as by
+    too many to draw; a SamplingError if they cannot be drawn from the provenance, such as by
     another version of the samplers.
     """
     from huggingface_hub import constants
 
     name = TaskSetName.parse(entry.name)
-    _check(entry, name)
+    _check_may_draw(entry, name)
     schema = schemas.task_set(name)
-    kept = Path(constants.HF_ASSETS_CACHE) / "fslbench" / "tasks" / f"{entry.digest}.parquet"
+    cached = Path(constants.HF_ASSETS_CACHE) / "fslbench" / "tasks" / f"{entry.digest}.parquet"
     with suppress(OSError, FSLBenchError):
-        if is_kept(kept):
-            table = read_table(kept, entry, lambda t: schemas.check(t, schema, ""), own=True)
+        if is_kept(cached):
+            table = read_table(cached, entry, lambda t: schemas.check(t, schema, ""), own=True)
             if content_digest(table) == entry.digest:
-                return table.cast(schema)  # Parquet names the items of lists otherwise
+                return table.cast(schema)  # Parquet gives the items of lists another name
     sizes, groups, paths = design()
-    how = entry.provenance, entry.rows, groups
-    table = draw_again(entry.dataset, name, sizes, *how, paths=paths)
+    table = draw_again(
+        entry.dataset, name, sizes, entry.provenance, entry.rows, groups, paths=paths
+    )
     digest = content_digest(table)
     if digest != entry.digest:
         raise CorruptReleaseError(
@@ -351,16 +350,16 @@ def redrawn(entry: Table, design: Design) -> pa.Table:
             "it stays so, tell its maintainers: no result on these tasks can be scored",
         )
     with suppress(OSError, OutputError):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(kept, follow=False) as temporary:
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(cached, follow=False) as temporary:
             pq.write_table(table, temporary, compression="zstd", use_dictionary=False)
     return table
 
 
-def _check(entry: Table, name: TaskSetName) -> None:
-    """Refuse a table that would take a long time to draw, or much memory, for a line of text."""
+def _check_may_draw(entry: Table, name: TaskSetName) -> None:
+    """Refuse an entry whose table would take too long, or too much memory, to draw."""
     where = f"{entry.dataset}/{entry.name}, which the release holds no table of"
-    if not re.fullmatch("[0-9a-f]{64}", entry.digest):  # a file is named after it
+    if not re.fullmatch("[0-9a-f]{64}", entry.digest):  # it names a file of the cache
         raise CorruptReleaseError(
             f"{entry.path}: {quoted(entry.digest)} is no content digest",
             where=where,

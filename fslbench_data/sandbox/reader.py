@@ -18,7 +18,7 @@ from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import columns
 from fslbench_data.submission.bindings import METADATA_KEY, metadata_of
 from fslbench_data.submission.columns import canonical, printable
-from fslbench_data.submission.reading import check_rows, texts_of
+from fslbench_data.submission.reading import check_rows, name_columns
 
 _BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
 """Rows decoded at once of a submission, and of a log, with lists of hundreds of images."""
@@ -53,7 +53,7 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
         _at_most(limits.methods, len(declared[0]), "methods in its metadata", where)
     _at_most(limits.rows, file.metadata.num_rows, "rows", where)
     try:
-        batches = list(_batches(opened(data, limits, texts_of(schema)), names, where, limits))
+        batches = list(_batches(opened(data, limits, name_columns(schema)), names, where, limits))
     except OSError:  # texts stored as differences cannot be read as dictionaries
         batches = list(_batches(file, names, where, limits))
     check_rows(sum(len(batch) for batch in batches), file.metadata.num_rows, where)
@@ -208,7 +208,7 @@ def read_parquet_table(
         schema = schema.with_metadata({**(schema.metadata or {}), **numbers})
         return pa.Table.from_batches([], schema)
     if names:
-        file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
+        file = pq.ParquetFile(path, read_dictionary=name_columns(schema), pre_buffer=False)
     if group is None:
         table, rows = file.read(use_threads=False), metadata.num_rows
     else:

@@ -23,7 +23,7 @@ GroupKey = tuple[str, str, str]
 
 
 class Method(Struct, frozen=True):
-    """A method's name and metadata, a line each.
+    """The name and metadata of a method.
 
     Raises a SpecError if a text is not printable or very long.
     """
@@ -35,10 +35,10 @@ class Method(Struct, frozen=True):
     transductive: bool = False
     """Whether it uses a task's queries together: balanced queries then leak, and tables mark it."""
     trained: bool | None = None
-    """False where nothing is trained before the tasks, so that there are no runs to differ; None if
+    """False if nothing is trained before the tasks, so that there are no training runs; None if
     unknown."""
     inductive: bool | None = None
-    """Whether its prediction for a query never depends on the task's other queries: intervals for
+    """Whether its prediction for a query never depends on the task's other queries. Intervals for
     new images then use which queries were right. None if unknown."""
 
     def __post_init__(self) -> None:
@@ -52,9 +52,9 @@ class Method(Struct, frozen=True):
 
 
 class Stopping(Struct, frozen=True, forbid_unknown_fields=True):
-    """The rule by which a run on a set stopped: a confidence sequence was conclusive.
+    """The rule that stopped a run on a task set early.
 
-    It is compared with `versus`, task by task, at that level
+    It stops when the confidence sequence of the difference from `versus` is conclusive at `level`
     (:mod:`analysis_sql.intervals.stopping`).
     """
 
@@ -65,17 +65,17 @@ class Stopping(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Binding(Struct, frozen=True):
-    """The tasks of a group of rows, by the task set's fingerprint.
+    """The tasks that a group of rows answers, by the task set's fingerprint.
 
     Attributes
     ----------
     tasks
         Number m of tasks where only tasks 0..m-1 were run; None for the whole set.
     stopping
-        The rule that chose m while it ran; None where there was no such rule.
+        The rule that chose m during the run; None without such a rule.
     of_release
-        Whether m is the choice of the release's maker, made before anyone compares with it.  No
-        file holds it: a release sets it for its own results.
+        Whether the release's maker chose m, before any comparison.  It is never written to a file:
+        a release sets it for its own results.
     """
 
     fingerprint: str
@@ -122,14 +122,11 @@ def written_metadata(
     """Write what :func:`read_metadata` reads."""
     entries: dict[str, dict[str, Any]] = {}
     for name, method in methods.items():
-        about = {k: v for k, v in asdict(method).items() if k != "name" and v is not None}
-        entries[name] = {**about, "task_sets": {}}
+        entries[name] = {**_written(asdict(method), "name"), "task_sets": {}}
     for (method_name, dataset, task_set), binding in bindings.items():
-        bound = {
-            k: v for k, v in to_builtins(binding).items() if k != "of_release" and v is not None
-        }
         entry = entries.setdefault(method_name, {"task_sets": {}})
-        entry["task_sets"][f"{dataset}/{task_set}"] = bound
+        fields = _written(to_builtins(binding), "of_release")
+        entry["task_sets"][f"{dataset}/{task_set}"] = fields
     content = {
         "spec_version": SPEC_VERSION,
         "package_version": package_version,
@@ -138,27 +135,32 @@ def written_metadata(
     return json.dumps(content, ensure_ascii=False).encode()
 
 
+def _written(fields: dict[str, Any], never: str) -> dict[str, Any]:
+    """Return the known fields, without the one that is never written."""
+    return {key: value for key, value in fields.items() if key != never and value is not None}
+
+
 def with_marks(
     table: pa.Table, methods: Mapping[str, Method], bindings: Mapping[GroupKey, Binding]
 ) -> pa.Table:
-    """Return the table with columns in the place of metadata: `fingerprint` and `transductive`.
+    """Return the table with the columns `fingerprint` and `transductive`, made from the metadata.
 
-    And `inductive`, where a method is. Columns that are there stay.
+    `inductive` is added if a method is inductive. Existing columns stay.
     """
-    names = [table.column(name).to_pylist() for name in ("method", "dataset", "task_set")]
+    key_columns = [table.column(name).to_pylist() for name in columns.NAMES]
     for mark in ("transductive", "inductive"):
-        marked = {name for name, about in methods.items() if getattr(about, mark)}
+        marked = {name for name, method in methods.items() if getattr(method, mark)}
         if mark not in table.column_names and (marked or mark == "transductive"):
-            marks = pa.array([name in marked for name in names[0]], pa.bool_())
+            marks = pa.array([name in marked for name in key_columns[0]], pa.bool_())
             table = table.append_column(mark, marks)
     if "fingerprint" not in table.column_names:
-        of_group = {key: binding.fingerprint for key, binding in bindings.items()}
-        texts = [of_group.get(key) for key in zip(*names, strict=True)]
-        table = table.append_column("fingerprint", pa.array(texts, columns.TEXTS))
+        fingerprints = {key: binding.fingerprint for key, binding in bindings.items()}
+        values = [fingerprints.get(key) for key in zip(*key_columns, strict=True)]
+        table = table.append_column("fingerprint", pa.array(values, columns.TEXTS))
     return table
 
 
-class _Head(Struct):
+class _Version(Struct):
     spec_version: str = SPEC_VERSION
 
 
@@ -171,7 +173,7 @@ class _Entry(Method, frozen=True):
     task_sets: dict[str, _Bound] = {}
 
     def __post_init__(self) -> None:
-        """Leave it to the method, which has a name."""
+        """Skip the checks: :class:`Method` makes them, with the name."""
 
 
 class _Metadata(Struct):
@@ -180,15 +182,16 @@ class _Metadata(Struct):
 
 
 def _read(raw: bytes) -> Declared:
-    version, major = parsed_json(raw, _Head).spec_version, SPEC_VERSION.split(".")[0]
+    version = parsed_json(raw, _Version).spec_version
+    major = SPEC_VERSION.split(".")[0]
     if version.split(".")[0] != major:
         raise FSLBenchError(f"it follows specification {quoted(version, 20)}, not {major}.x")
     content: _Metadata = parsed_json(raw, _Metadata)
     methods: dict[str, Method] = {}
     bindings: dict[GroupKey, Binding] = {}
     for name, entry in content.methods.items():
-        about = {field: getattr(entry, field) for field in Method.__struct_fields__}
-        methods[name] = Method(**about | {"name": check_method_name(name)})
+        fields = {field: getattr(entry, field) for field in Method.__struct_fields__}
+        methods[name] = Method(**fields | {"name": check_method_name(name)})
         for key, bound in entry.task_sets.items():
             dataset, slash, task_set = key.partition("/")
             if not slash:

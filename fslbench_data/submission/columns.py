@@ -1,4 +1,4 @@
-"""Check the columns of a submission and convert their types; errors name the rows that fail."""
+"""Check the columns of a submission and convert their types."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ PREDICTIONS = SUBMISSION_OPTIONAL.field("predictions").type
 
 TEXTS = pa.dictionary(pa.int32(), pa.string())
 
-_WHOLE = 2.0**53
-"""From here on not every whole number is a float."""
+_FLOAT_LIMIT = 2.0**53
+"""Below it, floats represent every integer."""
 
-ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
+INTEGERS: dict[str, tuple[type[FSLBenchError], str, str]] = {
     "task_id": (
         UnknownTaskError,
         "the task's id, 0..T-1, as an integer",
@@ -53,11 +53,14 @@ ABOUT: dict[str, tuple[type[FSLBenchError], str, str]] = {
         "give every image one, or leave the column out",
     ),
 }
-"""Of integers: the error if there is none, what was expected, and how to fix it."""
+"""By integer column: the error of a bad value, what is expected, and the fix."""
 
 
 def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return floats that are all whole or null, as frames hold integers with gaps, as integers."""
+    """Return a column as int64 if it holds floats that are all whole or null, else as it is.
+
+    Frames hold integers with gaps as floats.
+    """
     if not pa.types.is_floating(column.type):
         return column
     try:
@@ -69,8 +72,9 @@ def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def text_column(
     column: pa.ChunkedArray, name: str, where: str, *, nulls: bool = True
 ) -> pa.ChunkedArray:
-    """Return a column of texts, or of runs that are whole numbers, as a dictionary column."""
-    column = whole_numbers(column) if name == "run" else column
+    """Return a column of texts as a dictionary column; runs may be whole numbers."""
+    if name == "run":
+        column = whole_numbers(column)
     kind = column.type
     empty = pa.types.is_null(kind) and (nulls or not column.null_count)
     if empty or (name == "run" and pa.types.is_integer(kind)):
@@ -78,13 +82,14 @@ def text_column(
     elif not is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
         raise _of_another_type(column, name, where, "texts", f"write `{name}` as strings")
     if pa.types.is_dictionary(kind) and any(
-        c.dictionary.null_count or len(c.dictionary.unique()) < len(c.dictionary)
-        for c in column.chunks
+        chunk.dictionary.null_count or len(chunk.dictionary.unique()) < len(chunk.dictionary)
+        for chunk in column.chunks
     ):
-        column = column.cast(kind.value_type)  # no null hides in a dictionary, nor a name twice
+        column = column.cast(kind.value_type)  # drops nulls and doubled names of dictionaries
     if pa.types.is_string_view(column.type):
         column = pa.chunked_array([encoded(chunk) for chunk in column.chunks], TEXTS)
-    column = column if column.type == TEXTS else column.cast(TEXTS)
+    if column.type != TEXTS:
+        column = column.cast(TEXTS)
     if column.null_count and not nulls:
         raise SchemaError(
             f"column {name!r} is empty in {rows(where_true(column.is_null()))}",
@@ -104,11 +109,11 @@ def _of_another_type(
 def integer_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str
 ) -> pa.ChunkedArray:
-    """Return a column of integers, or of floats that are whole, as `kind`.
+    """Return a column of integers, or of whole floats, as `kind`.
 
-    Refuses nulls, NaN, fractions and overflow, in this order, by their rows; then other types.
+    Refuses rows with nulls, NaN, fractions or overflow, in this order; then other types.
     """
-    error, meaning, fix = ABOUT[name]
+    error, meaning, fix = INTEGERS[name]
 
     def refuse(what: str, bad: pa.ChunkedArray) -> FSLBenchError:
         return error(what, where=f"{where}, {rows(where_true(bad))}", expected=meaning, fix=fix)
@@ -120,7 +125,7 @@ def integer_column(
         for what, bad in (
             ("NaN or infinite", pc.invert(pc.is_finite(column))),
             ("fractional", pc.not_equal(pc.floor(column), column)),
-            ("out of range", pc.greater_equal(pc.abs(column), _WHOLE)),
+            ("out of range", pc.greater_equal(pc.abs(column), _FLOAT_LIMIT)),
         ):
             if pc.any(bad).as_py():
                 raise refuse(f"{name} is {what}", bad)
@@ -137,7 +142,7 @@ def integer_column(
 
 
 def integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64]:
-    """Return the values of :func:`integer_column`, of texts those of :func:`parse_integers`."""
+    """Return a column of integers, of whole floats, or of texts of such, as an array."""
     if is_text(column.type):
         column = parse_integers(column, name, where)
     values: NDArray[np.int64] = integer_column(column, name, pa.int64(), where).to_numpy()
@@ -147,9 +152,10 @@ def integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64
 def list_column(
     column: pa.ChunkedArray, name: str, kind: pa.DataType, where: str, first: int = 0
 ) -> pa.ChunkedArray:
-    """Return a column of lists of integers as `kind` (a list type), null lists allowed.
+    """Return a column of lists of integers as `kind` (a list type); lists may be null.
 
-    In `correct` they may be true and false.  `first` is the number of the first row in the file.
+    Values of `correct` may be booleans.  `first` is the position of the column's first row in the
+    file.
     """
     if pa.types.is_null(column.type):
         return column.cast(kind)
@@ -157,11 +163,11 @@ def list_column(
     is_boolean = name == "correct" and values == pa.bool_()
     if values is None or not (is_boolean or pa.types.is_integer(values)):
         raise _of_another_type(column, name, where, f"{kind}")
-    column = pa.chunked_array(map(_whole, column.chunks), column.type)
+    column = pa.chunked_array(map(_without_unused_values, column.chunks), column.type)
     try:
         return column.cast(kind)
     except pa.ArrowInvalid:
-        if kind == PREDICTIONS:  # of tasks with more classes
+        if kind == PREDICTIONS:  # tasks may have more classes than int8 holds
             return list_column(column, name, WIDE_PREDICTIONS, where, first)
         bounds = np.iinfo(kind.value_type.to_pandas_dtype())
         lists = column.combine_chunks()
@@ -174,16 +180,16 @@ def list_column(
         ) from None
 
 
-def _whole(lists: pa.Array) -> pa.Array:
-    """Return lists without the values of other rows, which a slice has and a cast would take."""
+def _without_unused_values(lists: pa.Array) -> pa.Array:
+    """Return lists without values of other rows: a slice keeps these, and a cast checks them."""
     if len(lists.flatten()) == len(lists.values):
         return lists
     return lists.take(pa.array(np.arange(len(lists))))
 
 
 def encoded(array: pa.Array) -> pa.DictionaryArray:
-    """Return texts of any type as a dictionary array, each different text taken once."""
-    encoded_array = array.dictionary_encode()  # or as it is, if it is already
+    """Return texts of any type as a dictionary array."""
+    encoded_array = array.dictionary_encode()
     if pa.types.is_string_view(encoded_array.dictionary.type):
         plain = encoded_array.dictionary.cast(pa.string())
         encoded_array = pa.DictionaryArray.from_arrays(encoded_array.indices, plain)
@@ -191,7 +197,7 @@ def encoded(array: pa.Array) -> pa.DictionaryArray:
 
 
 def marks(table: pa.Table, name: str) -> list[tuple[str, bool | None]]:
-    """Return what rows of methods say in a column of marks, each once, in the order of the rows."""
+    """Return the distinct pairs of method and mark, in the order of their first rows."""
     if name not in table.column_names:
         return []
     pairs = table.select(["method", name]).group_by(["method", name], use_threads=False)
@@ -217,8 +223,8 @@ def is_list(kind: pa.DataType) -> bool:
 
 def parse_booleans(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
     """Return a CSV column of ``true`` and ``false``, in any case; empty cells become nulls."""
-    low = pc.ascii_lower(column)
-    is_true, is_false = pc.equal(low, "true"), pc.equal(low, "false")
+    lower = pc.ascii_lower(column)
+    is_true, is_false = pc.equal(lower, "true"), pc.equal(lower, "false")
     bad = where_true(pc.fill_null(pc.invert(pc.or_(is_true, is_false)), pa.scalar(False)))
     if bad.size:
         raise SchemaError(
@@ -230,28 +236,28 @@ def parse_booleans(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
 
 
 def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    """Return a CSV column of texts, of which 23.0 is 23, as int64; empty cells become nulls."""
-    error, meaning, fix = ABOUT[name]
+    """Return a CSV column as int64; 23.0 is read as 23, and empty cells become nulls."""
+    error, meaning, fix = INTEGERS[name]
     whole = pc.match_substring_regex(column, r"^\s*-?[0-9]{1,15}(\.0+)?\s*$")
     bad = where_true(pc.invert(pc.fill_null(whole, pa.scalar(True))))
     if bad.size:
         values = [as_float(column[int(row)].as_py()) for row in bad]
-        for what, kind, which in (
+        for what, kind, is_case in (
             ("NaN or infinite", error, [v is not None and not isfinite(v) for v in values]),
             ("not a number", SchemaError, [v is None for v in values]),
             ("fractional", error, [v is not None and v % 1 != 0 for v in values]),
             ("not written as an integer", SchemaError, [True] * bad.size),
         ):
-            if any(which):
-                at = bad[np.array(which)]
-                text = column[int(at[0])].as_py()
+            if any(is_case):
+                refused = bad[np.array(is_case)]
+                text = column[int(refused[0])].as_py()
                 if text == name:
                     fix = "the header stands there again: remove it"
                 elif what == "not written as an integer":
                     fix += f'; if they are, write them as integers: frame["{name}"].astype(int)'
                 raise kind(
                     f"{name} is {what}: {text!r:.40}",
-                    where=f"{where}, {rows(at)}",
+                    where=f"{where}, {rows(refused)}",
                     expected=meaning,
                     fix=fix,
                 )
@@ -262,7 +268,7 @@ def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
 def parse_lists(
     column: pa.ChunkedArray, name: str, where: str, kind: pa.DataType | None = None
 ) -> pa.ChunkedArray:
-    """Return a CSV column of JSON arrays as `kind`, a list of integers; by default of any ids."""
+    """Return a CSV column of JSON arrays as `kind`, a list of integers; None allows any ids."""
     kind = WIDE_PREDICTIONS if kind == PREDICTIONS else kind
     bounds = None if kind is None else np.iinfo(kind.value_type.to_pandas_dtype())
     values: list[list[Any] | None] = []
@@ -298,7 +304,7 @@ def parse_lists(
 
 
 def as_float(text: Any) -> float | None:
-    """Return the number that a text or a value stands for; None where it is none."""
+    """Return a text or a value as a number; None if it is none."""
     try:
         return float(text)
     except (TypeError, ValueError):
@@ -306,7 +312,7 @@ def as_float(text: Any) -> float | None:
 
 
 INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")
-"""What `to_parquet` and `to_csv` call an index without a name."""
+"""Names that `to_parquet` and `to_csv` give to an unnamed index."""
 
 NAMES = ("method", "dataset", "task_set")
 TYPES = {field.name: field.type for field in [*SUBMISSION, *SUBMISSION_OPTIONAL]}
@@ -314,21 +320,21 @@ LISTS = tuple(field.name for field in SUBMISSION_OPTIONAL if pa.types.is_list(fi
 WIDE = dict.fromkeys(("n_correct", "n_query"), WIDE_COUNTS) | dict.fromkeys(
     ("predictions", "second"), WIDE_PREDICTIONS
 )
-"""Types of columns of which some numbers do not fit into :data:`TYPES`."""
+"""Types of columns whose numbers may not fit into :data:`TYPES`."""
 
 
 def canonical(table: pa.Table, where: str) -> pa.Table:
     """Return the table with the columns of a submission, in their order and of their types.
 
-    Raises a SchemaError, a CountError or an UnknownTaskError if a column is missing, unknown,
-    doubled or of another type, or holds what it cannot.  A column of names has one dictionary,
-    however many chunks, of frames that were joined, have their own.
+    All chunks of a column of names share one dictionary.  Raises a SchemaError, a CountError or an
+    UnknownTaskError if a column is missing, unknown, doubled or of another type, or has a value
+    that is not allowed.
     """
     table = known_columns(table, where)
-    columns = {n: _typed(table.column(n), n, where) for n in table.column_names}
-    counts = {n: columns[n] for n in ("n_correct", "n_query")}
-    if any(column.type == WIDE_COUNTS for column in counts.values()):  # of all, or of none
-        columns |= {n: column.cast(WIDE_COUNTS) for n, column in counts.items()}
+    columns = {name: _typed(table.column(name), name, where) for name in table.column_names}
+    counts = {name: columns[name] for name in ("n_correct", "n_query")}
+    if any(column.type == WIDE_COUNTS for column in counts.values()):  # both have the same type
+        columns |= {name: column.cast(WIDE_COUNTS) for name, column in counts.items()}
     result = pa.table(columns)
     try:
         result.validate(full=True)
@@ -343,18 +349,19 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
 
 
 def known_columns(table: pa.Table, where: str) -> pa.Table:
-    """Return the columns in their order, or an error if one is missing, unknown or doubled.
+    """Return a submission's columns in their order; raise a SchemaError if they are not these.
 
-    The index of a pandas frame is passed over, unless it holds a required column.
+    The index of a pandas frame is ignored, unless it holds a required column.
     """
-    valid = list(TYPES)
     index = index_columns(table.schema)
-    index -= set(TYPES) if index & set(SUBMISSION.names) else set()
+    if index & {*SUBMISSION.names}:
+        index -= {*TYPES}
     columns = [name for name in table.column_names if name not in index]
-    expected = f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(valid[6:])}"
+    required, optional = ", ".join(SUBMISSION.names), ", ".join(SUBMISSION_OPTIONAL.names)
+    expected = f"{required}, and if you have them {optional}"
     doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
     missing = [name for name in SUBMISSION.names if name not in columns]
-    unknown = [name for name in columns if name not in valid]
+    unknown = [name for name in columns if name not in TYPES]
     subject = where if where.startswith("the ") else "the file"
     for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
         if names:
@@ -365,11 +372,11 @@ def known_columns(table: pa.Table, where: str) -> pa.Table:
                 expected=expected,
                 fix=column_remedy(columns, missing),
             )
-    return table.select([name for name in valid if name in columns])
+    return table.select([name for name in TYPES if name in columns])
 
 
 def holds_all_ways(columns: Iterable[str]) -> bool:
-    """Return whether these are the columns of own results with all classes at once."""
+    """Return whether these are the columns of results with all classes at once."""
     return {"image", "class", "predicted"} <= {*columns}
 
 
@@ -383,15 +390,15 @@ def index_columns(schema: pa.Schema) -> set[str]:
     return named | {name for name in schema.names if INDEX.fullmatch(name)}
 
 
-def commas(columns: list[str]) -> str:
+def separator_remedy(columns: list[str]) -> str:
     """Return how to fix the header of a CSV file with other separators, else an empty text."""
     other = len(columns) == 1 and any(mark in columns[0] for mark in ";\t|")
     return "separate the columns by commas" if other else ""
 
 
 def column_remedy(columns: list[str], missing: list[str]) -> str:
-    """Return how to fix columns, guessed from their names."""
-    if fix := commas(columns):
+    """Guess from the names of columns how to fix them."""
+    if fix := separator_remedy(columns):
         return fix
     if "class_ids" in columns or holds_all_ways(columns):
         return (
@@ -433,7 +440,7 @@ def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
 
 
 def printable(error: Exception | str) -> str:
-    """Return an error's first line, without what a terminal could not print."""
+    """Return an error's first line, with a question mark for what a terminal cannot print."""
     first = (str(error).splitlines() or [type(error).__name__])[0]
-    first = first.partition(" Detail: Python exception:")[0][:200]  # with which Arrow ends
+    first = first.partition(" Detail: Python exception:")[0][:200]  # which Arrow appends
     return "".join(c if c.isprintable() else "?" for c in first)

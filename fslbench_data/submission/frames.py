@@ -1,4 +1,4 @@
-"""Read frames of pandas and polars, Arrow tables and other Arrow sources; none is imported."""
+"""Read frames of pandas and polars, Arrow tables and other Arrow sources, importing none."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ About = Mapping[str, Method | Mapping[str, Any]]
 
 @runtime_checkable
 class Frame(Protocol):
-    """A frame of pandas (2.2 or later) or polars, an Arrow table, or whatever gives Arrow."""
+    """A frame of pandas (2.2 or later) or polars, or anything with Arrow's PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Give the rows by the Arrow PyCapsule interface."""
 
 
 class AsFrame:
-    """Rows for pandas, Arrow, and whatever takes Arrow."""
+    """Rows that convert to pandas and Arrow."""
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
@@ -51,18 +51,18 @@ class AsFrame:
 
 
 def frame_table(frame: Any, where: str) -> pa.Table:
-    """Return a frame's columns, without the index that a pandas frame has.
+    """Return a frame's columns, without the index of a pandas frame.
 
-    Raises a SchemaError if Arrow makes no table of it; names the first row of a pandas frame that
-    it cannot take.
+    Raises a SchemaError if Arrow makes no table of it; of a pandas frame it names the first row
+    that Arrow refuses.
     """
     if is_pandas(frame):
-        check_once(frame.columns, where)  # the index is none of them
-        own = {str(n): column_of(str(n), frame[n], where) for n in frame.columns}
-        return pa.table({name: column for name, column in own.items() if not INDEX.fullmatch(name)})
+        check_once(frame.columns, where)
+        columns = {str(name): column_of(str(name), frame[name], where) for name in frame.columns}
+        return pa.table({name: columns[name] for name in columns if not INDEX.fullmatch(name)})
     try:
         table = pa.table(frame)
-    except Exception as error:  # what gives Arrow is anybody's code
+    except Exception as error:  # the frame's code may raise anything
         raise not_a_table(frame, where, error) from None
     metadata = table.schema.metadata or {}
     index = index_columns(table.schema)
@@ -74,9 +74,9 @@ def frame_table(frame: Any, where: str) -> pa.Table:
 def read_frame(
     frame: Frame, methods: About, fingerprints: Mapping[str, str], where: str
 ) -> Content:
-    """Return what a frame holds, in the order of the fields of a Submission.
+    """Read a submission from a frame.
 
-    As :meth:`Submission.from_frame`, which describes the parameters and errors.
+    :meth:`Submission.from_frame` describes the parameters and errors.
     """
     table = frame_table(frame, where)
     schema, table = table.schema, canonical(table, where)
@@ -97,26 +97,26 @@ def read_frame(
     return Content(table, about, bindings, where, version)
 
 
-def _methods(methods: About, there: Collection[str]) -> dict[str, Method]:
-    if strange := [name for name in methods if name not in there]:
+def _methods(given: About, in_frame: Collection[str]) -> dict[str, Method]:
+    """Return the given metadata of methods; raise a SpecError if it does not fit the frame."""
+    if unknown := [name for name in given if name not in in_frame]:
         raise SpecError(
-            f"methods says something of {listing(strange)}",
-            expected=f"methods of the frame: {listing(sorted(there))}",
+            f"methods says something of {listing(unknown)}",
+            expected=f"methods of the frame: {listing(sorted(in_frame))}",
         )
-    made = {}
-    for name, about in methods.items():
+    methods = {}
+    for name, about in given.items():
         try:
-            fields = {} if isinstance(about, Method) else dict(about)
-            made[name] = about if isinstance(about, Method) else Method(name, **fields)
+            methods[name] = about if isinstance(about, Method) else Method(name, **dict(about))
         except TypeError as error:
             raise SpecError(
                 f"what methods says of {name!r} is not understood: {printable(error)}",
                 expected="of description, backbone, link, transductive, trained and inductive "
                 "those that are known",
             ) from None
-        if made[name].name != check_method_name(name):
-            raise SpecError(f"methods says of {name!r} that it is {made[name].name!r}")
-    return made
+        if methods[name].name != check_method_name(name):
+            raise SpecError(f"methods says of {name!r} that it is {methods[name].name!r}")
+    return methods
 
 
 def is_pandas(frame: object) -> bool:
@@ -125,15 +125,15 @@ def is_pandas(frame: object) -> bool:
 
 
 def column_of(name: str, values: Any, where: str) -> Any:
-    """Return values as a column; the error for what Arrow cannot take names the first such row."""
+    """Return values as a column; raise a SchemaError that names the first row Arrow refuses."""
     try:
         return pa.array(values, from_pandas=True)  # NaN as null
-    except Exception as error:  # objects in a column are anybody's code, too
+    except Exception as error:  # the objects' code may raise anything
         raise _not_of_one_kind(name, list(values), error, where) from None
 
 
 def check_once(names: Iterable[object], where: str) -> None:
-    """Refuse columns of which there are several of one name, with a SchemaError."""
+    """Raise a SchemaError if several columns have the same name."""
     if doubled := [quoted(str(name)) for name, count in Counter(names).items() if count > 1]:
         raise SchemaError(
             f"{where} doubles column {listing(doubled, 12)}",
@@ -143,11 +143,11 @@ def check_once(names: Iterable[object], where: str) -> None:
 
 
 def _not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) -> SchemaError:
-    """Return the error that names the first row at which Arrow makes no column, and its value."""
-    at = bisect_left(range(len(values)), True, key=lambda row: _is_refused(values[: row + 1]))
-    wrong = values[at] if at < len(values) else None
-    first = next((value for value in values[:at] if not _is_missing(value)), wrong)
-    kinds = [type(value).__name__ for value in (first, wrong)]
+    """Return the error that names the first row that Arrow refuses, and its value."""
+    bad = bisect_left(range(len(values)), True, key=lambda row: _is_refused(values[: row + 1]))
+    wrong = values[bad] if bad < len(values) else None
+    first = next((value for value in values[:bad] if not _is_missing(value)), wrong)
+    first_kind, wrong_kind = type(first).__name__, type(wrong).__name__
     what = "what Arrow does not know"
     if isinstance(wrong, list | tuple):
         what = "values of several kinds"
@@ -160,10 +160,10 @@ def _not_of_one_kind(name: str, values: list[Any], error: Exception, where: str)
             "str(value)"
         )
     return SchemaError(
-        f"column {name!r} holds a {kinds[0]} and then a {kinds[1]}"
-        if kinds[0] != kinds[1]
+        f"column {name!r} holds a {first_kind} and then a {wrong_kind}"
+        if first_kind != wrong_kind
         else f"column {name!r} holds {what}: {printable(error)}",
-        where=f"{where}, {rows([at])}",
+        where=f"{where}, {rows([bad])}",
         expected="values of one kind in a column, integers below 2^63; of lists each as deep",
         fix=fix,
     )
@@ -183,18 +183,17 @@ def _is_missing(value: object) -> bool:
 
 
 def not_a_table(source: object, where: str, error: Exception | None = None) -> SchemaError:
-    """Return the error for what is no table; it says how to make one of a lazy frame."""
+    """Return the error about a source that is no table; of a lazy frame it says how to make one."""
     kind = f"class {source.__name__}" if isinstance(source, type) else type(source).__name__
     makers = ("to_table", "toArrow", "toPandas", "compute", "collect")
-    made = next((name for name in makers if callable(getattr(source, name, None))), "")
-    gives = isinstance(source, Frame | Mapping)
-    lazy = made and not gives
+    maker = next((name for name in makers if callable(getattr(source, name, None))), "")
+    is_frame = isinstance(source, Frame | Mapping)
     return SchemaError(
         f"{where} is a {kind}"
-        + (f", of which no table can be made: {printable(error)}" if error and gives else ""),
+        + (f", of which no table can be made: {printable(error)}" if error and is_frame else ""),
         expected="a frame of pandas or polars (not lazy), an Arrow table or what else gives one by "
         "the Arrow PyCapsule interface, or a mapping of columns",
-        fix=f"give what its .{made}() returns"
-        if lazy
+        fix=f"give what its .{maker}() returns"
+        if maker and not is_frame
         else "make a frame of its rows first; accuracies alone, one a task, go to fb.reported",
     )

@@ -37,16 +37,16 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
     Attributes
     ----------
     table
-        The columns of :data:`benchmark_spec.schemas.SUBMISSION`, and those optional ones that
-        are there; one row a method, data set, task set and task.
+        The columns of :data:`benchmark_spec.schemas.SUBMISSION` and perhaps optional ones; one
+        row a method, data set, task set and task.
     methods
-        Metadata by name; a method may have none.
+        Metadata by name; a method may lack it.
     bindings
         By method, data set and task set.
     source
         Where it came from, for messages.
     package_version
-        Of the fslbench that wrote it.
+        Version of fslbench that wrote it.
     """
 
     table: pa.Table
@@ -89,10 +89,10 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
             ``{"mine": {"transductive": True, "backbone": "resnet18"}}``.
         fingerprints
             Vouch that results are on these very tasks: fingerprints by ``dataset/task_set``, such
-            as ``{str(i): i.fingerprint for i in release.task_sets}``. Others than those of the
-            frame are ignored.
+            as ``{str(i): i.fingerprint for i in release.task_sets}``. Task sets that the frame does
+            not have are ignored.
         where
-            What messages call the frame; they count its rows from 1.
+            Name of the frame in messages, which count its rows from 1.
 
         Raises
         ------
@@ -130,13 +130,13 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
             Vouch that they were made on these very tasks. Otherwise the submission is unbound, and
             scoring it needs ``allow_unbound``.
         where
-            What messages call the accuracies.
+            Name of the accuracies in messages.
 
         Raises
         ------
         AccuracyError
-            If they are no accuracies of so many tasks and queries, or tasks differ in queries and
-            `queries` is None.
+            If they are no accuracies of so many tasks and queries, or if tasks differ in their
+            number of queries and `queries` is None.
         """
         values = np.asarray(accuracies, np.float64)
         if percent is None:
@@ -174,9 +174,9 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
         return names
 
     def on(self, infos: Collection[TaskSetInfo]) -> Submission:
-        """Return the results on some task sets; perhaps no row."""
+        """Return the results on some task sets, possibly none."""
         wanted = {(info.dataset, str(info.name)) for info in infos}
-        bindings = {key: bound for key, bound in self.bindings.items() if key[1:] in wanted}
+        bindings = {key: self.bindings[key] for key in self.bindings if key[1:] in wanted}
         names = (self.table.column(name).cast(pa.string()) for name in ("dataset", "task_set"))
         sets = pa.array([f"{dataset}/{task_set}" for dataset, task_set in wanted], pa.string())
         rows = pc.is_in(pc.binary_join_element_wise(*names, "/"), sets)
@@ -185,13 +185,14 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
     def declare(self, *, trained: bool | None = None, inductive: bool | None = None) -> Submission:
         """Return the submission with these set for the methods that do not declare them.
 
-        Raises a SpecError if a method is set inductive that is transductive, or known not to be.
+        Raises a SpecError if `inductive` is set for a method that is transductive, or known not to
+        be inductive.
         """
-        together = {name for name, mark in marks(self.table, "transductive") if mark}
+        transductive = {name for name, mark in marks(self.table, "transductive") if mark}
         methods = {}
         for name in self.table.column("method").unique().to_pylist():
-            about = self.methods.get(name, Method(name, transductive=name in together))
-            if inductive and about.inductive is False:
+            method = self.methods.get(name, Method(name, transductive=name in transductive))
+            if inductive and method.inductive is False:
                 raise SpecError(
                     f"{name} is set inductive, and its answers to some queries changed when "
                     "`evaluate` gave it each alone",
@@ -200,9 +201,9 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
                     fix="leave --inductive (inductive=True) out",
                 )
             methods[name] = replace(
-                about,
-                trained=trained if about.trained is None else about.trained,
-                inductive=inductive if about.inductive is None else about.inductive,
+                method,
+                trained=trained if method.trained is None else method.trained,
+                inductive=inductive if method.inductive is None else method.inductive,
             )
         return replace(self, methods={**self.methods, **methods})
 
@@ -219,22 +220,22 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
             pq.write_table(self.bound_table(), temporary, compression="zstd")
 
     def bound_table(self) -> pa.Table:
-        """Return the table as a file holds it, with the metadata of methods and bindings."""
+        """Return the table with the metadata of methods and bindings, as a file holds it."""
         metadata = written_metadata(self.methods, self.bindings, self.package_version)
         return self.table.replace_schema_metadata({METADATA_KEY: metadata})
 
     def to_arrow(self) -> pa.Table:
-        """Return the table with its metadata, as :meth:`write` writes it, and two columns more.
+        """Return the table with its metadata, and the columns `fingerprint` and `transductive`.
 
-        pandas and polars keep no metadata: the columns `fingerprint` and `transductive` stand for
-        it there. Other metadata of methods, and the number of tasks of a prefix, are lost.
+        These replace the metadata in pandas and polars, which drop it: other metadata of methods,
+        and the number of tasks of a prefix, are lost there.
         """
         table = with_marks(self.table, self.methods, self.bindings)
         return table.replace_schema_metadata(self.bound_table().schema.metadata)
 
 
 def check_parquet_name(path: str | Path) -> None:
-    """Raise an OutputError unless the name of a submission ends in .parquet."""
+    """Raise an OutputError unless the file's name ends in .parquet."""
     if Path(path).suffix.lower() != ".parquet":
         raise OutputError(
             f"{path} does not end in .parquet",

@@ -1,4 +1,4 @@
-"""Read files of results and of accuracies, and recognize files and frames by their columns."""
+"""Read files of results and accuracies, and recognize files by their columns."""
 
 from __future__ import annotations
 
@@ -33,15 +33,18 @@ from fslbench_data.submission.columns import (
     NAMES,
     TYPES,
     canonical,
-    commas,
     holds_all_ways,
     known_columns,
     printable,
+    separator_remedy,
 )
 from fslbench_data.tasks import TaskSetInfo
 
 TOLERANCE = 1e-3
-"""Percentage points; float32 keeps a percentage to 1e-5, and accuracies differ by more."""
+"""Percentage points by which an accuracy may miss a count; float32 misses it by 1e-5."""
+
+MAX_LINE_BYTES = 1 << 24
+"""Bytes of a line that are read to recognize a file."""
 
 
 def counts_of(
@@ -51,10 +54,10 @@ def counts_of(
     scale: float,
     where: str,
 ) -> NDArray[np.int64]:
-    """Return counts of correct queries (T,) for accuracies (T,), of which `scale` is all correct.
+    """Return counts of correct queries (T,) for accuracies (T,), from 0 to `scale`.
 
-    Queries of each task are (T,). Raises an AccuracyError if there are not as many accuracies as
-    the task set has tasks; or one is NaN, out of range, or no multiple of 1/(K·Q).
+    `queries` (T,) holds the number of queries of each task. Raises an AccuracyError if there are
+    not as many accuracies as tasks, or one is NaN, out of range, or no multiple of 1/(K·Q).
     """
     if accuracies.shape != (info.n_tasks,):
         raise AccuracyError(
@@ -73,10 +76,10 @@ def counts_of(
     fits = np.abs(counts - whole) * 100.0 / queries <= TOLERANCE
     bad = np.flatnonzero(~(fits & (whole >= 0) & (whole <= queries)))
     if bad.size:
-        one = "n, a task's number of queries" if info.name.varies else str(queries[bad[0]])
-        total = "their tasks' queries" if info.name.varies else f"{one} queries (K·Q)"
+        divisor = "n, a task's number of queries" if info.name.varies else str(queries[bad[0]])
+        total = "their tasks' queries" if info.name.varies else f"{divisor} queries (K·Q)"
         raise AccuracyError(
-            f"{bad.size} accuracies are no multiple of 1/{one}: "
+            f"{bad.size} accuracies are no multiple of 1/{divisor}: "
             f"{listing(accuracies[bad].tolist(), 4)}",
             where=f"{where}, tasks {listing(bad.tolist())}",
             expected=f"{'percentages' if scale == 100 else 'fractions'} of {total} of {info}",
@@ -88,8 +91,8 @@ def counts_of(
 def read_accuracies(path: Path) -> NDArray[np.float64]:
     """Read accuracies (T,) from a .npy file, a CSV file or a list of numbers in a text file.
 
-    A CSV file has one column, or one called `accuracy`.  Raises an UnreadableError if it is none of
-    these, a task has no accuracy, or decimals have commas.
+    A CSV file has one column, or one called `accuracy`.  Raises an UnreadableError if the file
+    has another form, a task has no accuracy, or decimals have commas.
     """
     try:
         if path.suffix.lower() == ".npy":
@@ -97,9 +100,10 @@ def read_accuracies(path: Path) -> NDArray[np.float64]:
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".csv":
             return np.array([float(cell) for cell in _csv_column(text, path)])
-        if comma := next((w for w in text.split() if re.fullmatch(r"\d+,\d+", w)), ""):
+        ambiguous = next((word for word in text.split() if re.fullmatch(r"\d+,\d+", word)), "")
+        if ambiguous:
             raise UnreadableError(
-                f"{path} holds {comma}: one number, or two?",
+                f"{path} holds {ambiguous}: one number, or two?",
                 expected="decimals with a point, numbers parted by spaces or lines",
             )
         return np.array([float(word) for word in text.replace(",", " ").split()])
@@ -113,91 +117,87 @@ def read_accuracies(path: Path) -> NDArray[np.float64]:
 
 def _csv_column(text: str, path: Path) -> list[str]:
     rows = list(csv.reader(text.rstrip().splitlines()))
-    head = rows[0] if rows else []
+    header = rows[0] if rows else []
     if blank := [number for number, row in enumerate(rows, 1) if not row]:
         raise UnreadableError(
             f"{path} has no accuracy in line {listing(blank)}",
             expected="one for every task, in the same order as in other files",
             fix="run these tasks again",
         )
-    if "accuracy" in head:
-        return [row[head.index("accuracy")] for row in rows[1:]]
+    if "accuracy" in header:
+        return [row[header.index("accuracy")] for row in rows[1:]]
     if any(len(row) != 1 for row in rows) or not rows:
         raise UnreadableError(
-            f"{path} has columns {listing(head)}", expected="one column, or one called accuracy"
+            f"{path} has columns {listing(header)}", expected="one column, or one called accuracy"
         )
     try:
-        float(head[0])
+        float(header[0])
     except ValueError:
         rows = rows[1:]
     return [row[0] for row in rows]
 
 
-_LINE = 1 << 24
-"""Bytes of a line that are read at most."""
-
-
 def is_log(source: object) -> bool:
-    """Return whether this is a log of own tasks, by their class_ids or all classes at once."""
+    """Return whether a source has the columns of a log: class_ids, or all classes at once."""
     names = columns_of(source)
     return ("class_ids" in names or holds_all_ways(names)) and "task_set" not in names
 
 
 def several_logs(source: object) -> Sequence[object] | None:
-    """Return the logs where a source is several of them, and not a list of rows."""
+    """Return the logs if a source is a list of logs; None if it is one log or a list of rows."""
     if not isinstance(source, list | tuple) or not source:
         return None
-    return None if any(isinstance(each, Mapping) for each in source) else source
+    return None if any(isinstance(item, Mapping) for item in source) else source
 
 
 def columns_of(source: object) -> list[str]:
-    """Return the names of a file's or a frame's columns; none where they cannot be read."""
+    """Return the names of a file's or a frame's columns; empty if they cannot be read."""
     if isinstance(source, str | Path):
         path = Path(source)
         return _columns_in(path, path.stat().st_mtime_ns) if path.is_file() else []
     first = next(iter(source), ()) if isinstance(source, list | tuple) else source
-    of_row = first if isinstance(first, Mapping) else ()
-    names = getattr(first, "column_names", getattr(first, "columns", of_row))
+    keys = first if isinstance(first, Mapping) else ()
+    names = getattr(first, "column_names", getattr(first, "columns", keys))
     return [*names] if isinstance(names, Collection) else []
 
 
 @lru_cache(maxsize=16)  # a command reads the columns of its file several times
-def _columns_in(path: Path, changed: int) -> list[str]:
-    """Return the columns of a file that was last changed at this time."""
+def _columns_in(path: Path, mtime_ns: int) -> list[str]:
+    """Return the columns of a file; its time of change is part of the cache's key."""
     try:
         if path.suffix.lower() == ".parquet":
             return list(pq.read_schema(path).names)
         with path.open(encoding="utf-8-sig") as file:
-            line = file.readline(_LINE)
+            line = file.readline(MAX_LINE_BYTES)
         if path.suffix.lower() in (".jsonl", ".ndjson"):
             row = json.loads(line)
             return [*row] if isinstance(row, dict) else []
     except (OSError, ValueError, RecursionError, pa.ArrowException):
-        return []  # reading it as a submission raises the error
+        return []  # whoever reads the file raises the error
     return line.strip().replace('"', "").split(",") if path.suffix.lower() == ".csv" else []
 
 
 def is_all_ways(source: object) -> bool:
-    """Return whether it has the predicted class of every test image, with all classes at once."""
+    """Return whether a source has the columns of results with all classes at once."""
     return holds_all_ways(columns_of(source))
 
 
 def is_by_image(source: object) -> bool:
-    """Return whether it holds results on tasks of all classes with a row an image."""
+    """Return whether a source has a row an image, on tasks of all classes."""
     return {"task_set", "image_id", "predicted"} <= {*columns_of(source)}
 
 
 def is_accuracies(path: Path) -> bool:
-    """Return whether a file has accuracies alone: .npy, .txt, or .csv of a column of numbers.
+    """Return whether a file holds only accuracies: .npy, .txt, or .csv of a column of numbers.
 
-    The column may be called `accuracy`, beside the index of a pandas frame.
+    The column may be called `accuracy`, with the index of a pandas frame beside it.
     """
     if path.suffix.lower() != ".csv":
         return path.suffix.lower() in (".npy", ".txt")
     if not path.is_file():
         return False
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
-        first, second = (stream.readline(_LINE).strip() for _ in range(2))
+        first, second = (stream.readline(MAX_LINE_BYTES).strip() for _ in range(2))
     if [name for name in columns_of(path) if not columns.INDEX.fullmatch(name)] == ["accuracy"]:
         return True
     return first != "result" and "," not in first and bool(_NUMBER.fullmatch(second))
@@ -205,19 +205,18 @@ def is_accuracies(path: Path) -> bool:
 
 _NUMBER = re.compile(r"\d*\.?\d+(e[-+]?\d+)?")
 
-
 ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
 
 MOST_NESTED = 64
 """Levels of JSON that are read; a submission has two."""
 
-_TEXTS = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*"')
-_OTHERS = bytes(set(range(256)) - set(b"[]{}"))
-_QUOTED = re.compile(r'(?<![^,])"(?:[^"]++|"")*+"(?![^,])')
+_JSON_TEXT = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*"')
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_QUOTED_CELL = re.compile(r'(?<![^,])"(?:[^"]++|"")*+"(?![^,])')
 
 
 class Content(NamedTuple):
-    """What a file holds, in the order of the fields of a Submission, which describes them."""
+    """The fields of a Submission, which describes them, in its order."""
 
     table: pa.Table
     methods: dict[str, Method]
@@ -240,7 +239,7 @@ def read_file(path: Path) -> Content:
 def check_file(
     path: Path, endings: Collection[str] = ENDINGS, what: str = "the submission"
 ) -> None:
-    """Raise an UnreadableError unless this is a file with one of these endings, and not empty."""
+    """Raise an UnreadableError unless the file exists, has one of the endings and is not empty."""
     try:
         is_folder, exists = path.is_dir(), path.exists()
         size = path.stat().st_size if exists else 0
@@ -269,44 +268,43 @@ def check_file(
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn what goes wrong while a file is parsed into an UnreadableError."""
+    """Turn any error of parsing a file into an UnreadableError."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeError, MemoryError) as error:
         raise UnreadableError(
             f"{path} cannot be read as {path.suffix[1:]}: {printable(error)}",
             expected="a whole file of that kind; texts in UTF-8",
-            fix=commas(columns_of(path))
+            fix=separator_remedy(columns_of(path))
             or "mend the row that is named; where none is, the file may be cut short, of another "
             "kind or not in UTF-8: write it again",
         ) from None
 
 
-_ROWS = 16_000
+_BATCH_ROWS = 16_000
 """Rows of a Parquet file that are read at once; a power of two takes a quarter more memory."""
 
 
 def read_parquet(path: Path) -> Content:
     """Read a Parquet submission with its metadata."""
     file = pq.ParquetFile(path)
-    schema, claimed = file.schema_arrow, file.metadata.num_rows
+    names, claimed = name_columns(file.schema_arrow), file.metadata.num_rows
     try:
-        file = pq.ParquetFile(path, read_dictionary=texts_of(schema), pre_buffer=False)
-        table = _read_in_parts(file)
-    except OSError:  # texts stored as differences cannot be read so
-        table = _read_in_parts(pq.ParquetFile(path, pre_buffer=False))
+        table = _read_in_batches(pq.ParquetFile(path, read_dictionary=names, pre_buffer=False))
+    except OSError:  # delta-encoded texts cannot be read as dictionaries
+        table = _read_in_batches(pq.ParquetFile(path, pre_buffer=False))
     check_rows(table.num_rows, claimed, str(path))
     return content_of(table, str(path))
 
 
-def _read_in_parts(file: pq.ParquetFile) -> pa.Table:
-    """Read some rows at a time: at once, lists take ten times their memory, and twice the time."""
-    parts = file.iter_batches(batch_size=_ROWS, use_threads=False)
-    return pa.Table.from_batches(parts, file.schema_arrow)
+def _read_in_batches(file: pq.ParquetFile) -> pa.Table:
+    """Read in batches: at once, lists would take ten times their memory, and twice the time."""
+    batches = file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)
+    return pa.Table.from_batches(batches, file.schema_arrow)
 
 
 def content_of(table: pa.Table, source: str) -> Content:
-    """Take a submission and its metadata from the table of a Parquet file."""
+    """Make a submission of the table of a Parquet file and its metadata."""
     schema, table = table.schema, canonical(table, source)
     declared = metadata_of(schema, source)
     if declared is None:
@@ -317,7 +315,7 @@ def content_of(table: pa.Table, source: str) -> Content:
 
 
 def warn_of_lost_metadata(names: Collection[str], where: str) -> None:
-    """Warn of a file that was probably joined or edited by something that drops metadata."""
+    """Warn of a table whose metadata was probably dropped by the program that edited it."""
     if "fingerprint" in names and "transductive" not in names:
         warnings.warn(
             f"{printable(where)} has fingerprints in a column and no fslbench metadata, which "
@@ -330,7 +328,7 @@ def warn_of_lost_metadata(names: Collection[str], where: str) -> None:
 
 
 def check_rows(rows: int, claimed: int, where: str) -> None:
-    """Refuse a Parquet file that holds other than the number of rows that its footer claims."""
+    """Raise an UnreadableError if a Parquet file has not as many rows as its footer claims."""
     if rows != claimed:
         raise UnreadableError(
             f"{where} cannot be read as parquet: its footer claims {claimed} rows, it holds {rows}",
@@ -338,14 +336,14 @@ def check_rows(rows: int, claimed: int, where: str) -> None:
         )
 
 
-def texts_of(schema: pa.Schema) -> list[str]:
-    """Return the columns of names, which are better read as dictionaries."""
+def name_columns(schema: pa.Schema) -> list[str]:
+    """Return the columns of names, which take less memory as dictionaries."""
     names = {*NAMES, "fingerprint", "run"}
     return [field.name for field in schema if field.name in names and columns.is_text(field.type)]
 
 
 def read_csv_texts(path: Path) -> pa.Table:
-    """Read a CSV file, all of its columns as texts, empty cells (in quotes or not) as nulls."""
+    """Read a CSV file with all columns as texts, and empty cells (quoted or not) as nulls."""
     from pyarrow import csv
 
     check_quotes(path)
@@ -363,7 +361,7 @@ def _read_csv(path: Path) -> Content:
         column = table.column(name)
         if name in LISTS:
             column = columns.parse_lists(column, name, source, TYPES[name])
-        elif name in columns.ABOUT:
+        elif name in columns.INTEGERS:
             column = columns.parse_integers(column, name, source)
         elif name in ("transductive", "inductive"):
             column = columns.parse_booleans(column, name, source)
@@ -376,30 +374,29 @@ def _read_json_lines(path: Path) -> Content:
 
     check_lines(path)
     table = json.read_json(path)
-    # texts that look like dates are texts
     kinds = {name: table.schema.field(name).type for name in table.column_names}
     names = [name for name in (*NAMES, "fingerprint") if name in kinds]
-    if "run" in kinds and pa.types.is_timestamp(kinds["run"]):  # else a text or an integer
+    if "run" in kinds and pa.types.is_timestamp(kinds["run"]):  # a run may be an integer
         names.append("run")
-    if any(not pa.types.is_string(kinds[name]) for name in names):
+    if any(not pa.types.is_string(kinds[name]) for name in names):  # such as texts like dates
         texts = pa.schema([(name, pa.string()) for name in names])
         table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=texts))
     return Content(canonical(table, str(path)), {}, {}, str(path))
 
 
 def check_lines(path: Path) -> None:
-    """Refuse a JSON Lines file that is nested deep, or has more or less than an object on a line.
+    """Refuse a JSON Lines file that is nested deep, or has a line that is not one object.
 
-    The parser recurses for every level, and a file nested fifty thousand deep ends the whole
-    process; and it takes objects that go on over the end of a line, or several on one.  No text of
-    JSON goes on over the end of a line, so the brackets outside texts are those between the quotes
-    of each line.  Raises an UnreadableError that names the first line at fault.
+    The parser recurses for every level: a file nested fifty thousand deep ends the whole process.
+    It also accepts objects that span lines, and several on a line.  JSON texts never span lines, so
+    removing the quoted texts of a line leaves its brackets.  Raises an UnreadableError that names
+    the first wrong line.
     """
     expected = "an object a line, whose values are texts, numbers and lists of numbers"
     fix = "write each answer as a line of its own, with json.dumps"
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            brackets = _TEXTS.sub(b"", line).translate(None, _OTHERS)
+            brackets = _JSON_TEXT.sub(b"", line).translate(None, _NO_BRACKETS)
             levels = list(accumulate(1 if mark in b"[{" else -1 for mark in brackets))
             if (deepest := max(levels, default=0)) > MOST_NESTED:
                 raise UnreadableError(
@@ -414,11 +411,10 @@ def check_lines(path: Path) -> None:
 
 
 def check_quotes(path: Path) -> None:
-    """Refuse a CSV file in which a quote does not stand around a cell of one line.
+    """Refuse a CSV file with a quote that does not enclose a cell of one line.
 
-    The parser accepts both: a cell without a closing quote ends with the file, and text behind a
-    closing quote belongs to the cell.  Raises an UnreadableError naming the first line in which one
-    does not.
+    The parser accepts them: a cell without a closing quote ends with the file, and text behind a
+    closing quote belongs to the cell.  Raises an UnreadableError that names the first wrong line.
     """
     with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
         for number, line in enumerate(file, start=1):
@@ -426,7 +422,7 @@ def check_quotes(path: Path) -> None:
                 fix = "save it as UTF-8"
                 raise UnreadableError(f"{path} is in UTF-16", expected="UTF-8", fix=fix)
             text = line.rstrip("\n")
-            if '"' in text and '"' in _QUOTED.sub("", text):
+            if '"' in text and '"' in _QUOTED_CELL.sub("", text):
                 raise UnreadableError(
                     f"a quote does not stand around a cell: {quoted(text[:60])}",
                     where=f"{path}, line {number}",

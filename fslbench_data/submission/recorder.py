@@ -1,4 +1,4 @@
-"""Record a submission by hand, task by task or a task set at once."""
+"""Record a submission task by task, or a task set at once."""
 
 from __future__ import annotations
 
@@ -28,25 +28,24 @@ from fslbench_data.tasks import Episodes, Task, TaskSet, TaskSetInfo
 class Recorder:
     """Collects a method's predictions and makes a submission of them.
 
-    Give predictions where you can: counts per class follow from them, and anyone can check them.
-    Of a task set the first tasks are enough; the submission then declares how many.
+    The first tasks of a task set are enough; the submission then declares how many.
 
     Parameters
     ----------
     method : str
-        Its name, as tables will show it; `<backbone>/<head>` is the custom.
+        Its name in tables, by convention `<backbone>/<head>`.
     description, backbone, link : str, optional
         What readers should know about it.
     transductive : bool, optional
         Whether it uses a task's queries together; tables mark it.
     trained : bool, optional
-        False of a method that trains nothing before the tasks, such as a classifier on fixed
-        features; else results of one run are reported as those of one trained model.
+        False if the method trains nothing before the tasks, as a classifier on fixed features does;
+        else results of one run are reported as those of one trained model.
     inductive : bool, optional
-        True of a method whose prediction for a query never depends on the task's other queries:
-        intervals for new images are then usually narrower, from which queries were right.
+        True if its prediction for a query never depends on the task's other queries: intervals for
+        new images then use which queries were right, and are usually narrower.
     run : str or int, optional
-        Which training run of the method this is; :func:`fslbench_data.merge` joins several.
+        The training run of the method; :func:`fslbench_data.merge` joins several.
 
     Examples
     --------
@@ -83,13 +82,13 @@ class Recorder:
     def add(self, task: Task, predictions: ArrayLike, second: ArrayLike | None = None) -> int:
         """Record one task's predictions, integers (K·Q,) in 0..K-1, in the frozen query order.
 
-        Of a task of all classes, `second` has the classes with the highest scores but one: with
-        them there are intervals for new classes.
+        `second` has the second-best class of each query of a task of all classes: intervals for new
+        classes need it.
 
         Returns
         -------
         int
-            The number of correct ones.
+            The number of correct predictions.
         """
         where = f"{self.name} on {task.info}, task {task.task_id}"
         way, label = task.class_ids.size, task.query_label[None, :]
@@ -98,23 +97,20 @@ class Recorder:
     def add_task_set(
         self, tasks: TaskSet, predictions: ArrayLike, second: ArrayLike | None = None
     ) -> NDArray[np.int64]:
-        """Record predictions (m, K·Q) of the first m tasks of a set; returns the counts (m,).
+        """Record predictions (m, K·Q) of the first m tasks of a set; return the counts (m,).
 
-        Of episodes they are m lists. `second` is as of :meth:`add`.
+        Predictions of episodes are m lists. `second` is that of :meth:`add`.
         """
+        where = f"{self.name} on {tasks.info}"
         if isinstance(tasks, Episodes):
-            several: Any = predictions
-            if len(several) > len(tasks):
-                raise PredictionError(
-                    f"there are predictions for {len(several)} tasks",
-                    where=f"{self.name} on {tasks.info}",
-                    expected=f"at most {len(tasks)}",
-                )
-            more: Any = [None] * len(several) if second is None else second
-            return np.array([self.add(*each) for each in zip(tasks, several, more, strict=False)])
-        where, way = f"{self.name} on {tasks.info}", tasks.class_ids.shape[1]
-        own = tasks.info, 0, way, tasks.query_label
-        return np.array(self._record(*own, predictions, second, where))
+            lists: Any = predictions
+            if len(lists) > len(tasks):
+                raise _too_many(len(lists), len(tasks), where)
+            seconds: Any = [None] * len(lists) if second is None else second
+            answers = zip(tasks, lists, seconds, strict=False)
+            return np.array([self.add(*answer) for answer in answers])
+        way, label = tasks.class_ids.shape[1], tasks.query_label
+        return np.array(self._record(tasks.info, 0, way, label, predictions, second, where))
 
     def stopped(self, info: TaskSetInfo, stopping: Stopping) -> None:
         """Declare the rule that chose how many tasks of a set are recorded."""
@@ -132,9 +128,9 @@ class Recorder:
             raise SubmissionError("nothing has been recorded", fix="add the answers to a task")
         rows: list[dict[str, Any]] = []
         bindings: dict[GroupKey, Binding] = {}
-        about: dict[str, Any] = {"run": self._run}
-        if self._method.transductive:  # also where other programs drop the metadata
-            about["transductive"] = True
+        constants: dict[str, Any] = {"run": self._run}
+        if self._method.transductive:  # a column survives programs that drop the metadata
+            constants["transductive"] = True
         for name, results in self._rows.items():
             info, count = self._infos[name], len(results)
             if missing := [task_id for task_id in range(count) if task_id not in results]:
@@ -147,11 +143,14 @@ class Recorder:
             key = (self.name, info.dataset, str(info.name))
             tasks = None if count == info.n_tasks else count
             bindings[key] = Binding(info.fingerprint, tasks, self._stopping.get(name))
-            about |= zip(NAMES, key, strict=True)
-            rows += [{**about, "task_id": i, **results[i]} for i in range(count)]
-        columns = {name: [row.get(name) for row in rows] for name in TYPES}
-        known = {n: own for n, own in columns.items() if any(value is not None for value in own)}
-        table = canonical(pa.table(known), "the recording")
+            constants |= zip(NAMES, key, strict=True)
+            rows += [{**constants, "task_id": i, **results[i]} for i in range(count)]
+        columns = {}
+        for name in TYPES:
+            values = [row.get(name) for row in rows]
+            if any(value is not None for value in values):
+                columns[name] = values
+        table = canonical(pa.table(columns), "the recording")
         return Submission(table, {self.name: self._method}, bindings, "the recording")
 
     def _record(
@@ -164,7 +163,10 @@ class Recorder:
         second: ArrayLike | None,
         where: str,
     ) -> list[int]:
-        """Record predictions from a task on, of labels (m, K·Q) or the first; return the counts."""
+        """Record predictions of the tasks from `first` on; return the counts.
+
+        `label` (m, K·Q) are the labels of the tasks; predictions of fewer tasks are enough.
+        """
         predicted = _predictions(predictions, label, info, where)
         label = label[: len(predicted)]
         rows: dict[str, NDArray[Any]] = {"predictions": predicted}
@@ -174,13 +176,13 @@ class Recorder:
         by_class = [(right & (label == position)).sum(axis=1) for position in range(way)]
         rows |= {"class_correct": np.stack(by_class, axis=1), "n_correct": right.sum(axis=1)}
         rows["n_query"] = np.full(len(label), label.shape[1])
-        values = zip(*(own.tolist() for own in rows.values()), strict=True)
+        values = zip(*(column.tolist() for column in rows.values()), strict=True)
         self._keep(info, first, [dict(zip(rows, row, strict=True)) for row in values])
         counts: list[int] = rows["n_correct"].tolist()
         return counts
 
     def _keep(self, info: TaskSetInfo, first: int, rows: list[dict[str, Any]]) -> None:
-        """Keep what is recorded of tasks from the first on, unless one of them has been."""
+        """Keep the rows of the tasks from `first` on; refuse a task that is recorded already."""
         results = self._rows.get(str(info), {})
         if doubled := [i for i in range(first, first + len(rows)) if i in results]:
             raise DoubledTaskError(
@@ -194,15 +196,15 @@ class Recorder:
 
 
 def array_of(values: Any, where: str, kind: type[FSLBenchError] = PredictionError) -> NDArray[Any]:
-    """Return what a method gave, such as a tensor on any device, as an array.
+    """Return a method's answer, such as a tensor on any device, as an array.
 
-    Raises an error of the kind if numpy makes none of it, as of a tuple of arrays, a tensor of
-    bfloat16 or None, or if some of it is masked.
+    Raises an error of the kind if numpy makes no array of it (a tuple of arrays, a tensor of
+    bfloat16, None), or if values are masked.
     """
     try:
         array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
         why = "it holds no numbers" if array.dtype == object else ""
-    except Exception as error:  # it may be of anybody's class
+    except Exception as error:  # the class's own code may raise anything
         why = printable(str(error)) or type(error).__name__
     else:
         why = "some of it is masked" if np.ma.is_masked(values) else why
@@ -217,15 +219,18 @@ def array_of(values: Any, where: str, kind: type[FSLBenchError] = PredictionErro
 
 
 def check_positions(
-    array: NDArray[Any], shape: tuple[int, ...], way: int, where: str, others: str = ""
+    array: NDArray[Any], shape: tuple[int, ...], way: int, where: str, alternative: str = ""
 ) -> None:
-    """Refuse predictions (m, K·Q) of another shape or kind, or out of range; `others` may be."""
+    """Refuse predictions (m, K·Q) of another shape or type, or out of range.
+
+    `alternative` says what else the method may return.
+    """
     if array.dtype.kind not in "iu" or array.shape != shape:
-        own = array.shape[1:] if array.shape[:1] == (1,) else array.shape
+        found = array.shape[1:] if array.shape[:1] == (1,) else array.shape
         raise PredictionError(
-            f"predictions are of type {array.dtype} and shape {own}",
+            f"predictions are of type {array.dtype} and shape {found}",
             where=where,
-            expected=f"integers ({shape[-1]},) for each task: K·Q positions 0..K-1{others}",
+            expected=f"integers ({shape[-1]},) for each task: K·Q positions 0..K-1{alternative}",
             fix="predict for every query, in the given order, the position of its class in support",
         )
     outside = (array < 0) | (array >= way)
@@ -248,12 +253,13 @@ def _predictions(
     way = info.protocol.way if not info.name.varies else int(label.max()) + 1
     check_positions(array, (*array.shape[:1], n_query), way, where)
     if len(array) > len(label):
-        raise PredictionError(
-            f"there are predictions for {len(array)} tasks",
-            where=where,
-            expected=f"at most {len(label)}",
-        )
+        raise _too_many(len(array), len(label), where)
     return array
+
+
+def _too_many(found: int, tasks: int, where: str) -> PredictionError:
+    what, expected = f"there are predictions for {found} tasks", f"at most {tasks}"
+    return PredictionError(what, where=where, expected=expected)
 
 
 def _second(
@@ -263,7 +269,7 @@ def _second(
     info: TaskSetInfo,
     where: str,
 ) -> NDArray[Any]:
-    """Return second-best classes as an integer array (m, K·Q), none of which is predicted."""
+    """Return second-best classes as an integer array (m, K·Q); refuse predicted ones."""
     where += ", second"
     if not suite_of(info.name.suite).whole:
         raise PredictionError(

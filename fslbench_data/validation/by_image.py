@@ -1,4 +1,4 @@
-"""Convert results on tasks of all classes from a row an image and draw to a row a task."""
+"""Convert results on tasks of all classes from rows of images to rows of tasks."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _NAMES, _NUMBERS = ("method", "dataset", "task_set"), ("task_id", "image_id", "p
 _OPTIONAL = ("run", "fingerprint")
 _SECOND = "second"
 """The id of the second-best class."""
-_CLASSES = {"predicted": "predictions", _SECOND: _SECOND}
-"""Columns of ids of classes, and of lists of them."""
+_LISTS = {"predicted": "predictions", _SECOND: _SECOND}
+"""By column of class ids: the submission's column of lists."""
 
 
 def open_submissions(sources: Source | Sequence[Source], release: Release) -> list[Submission]:
-    """Read submissions, also those with a row an image and draw; see :func:`open_all`."""
+    """Read submissions as :func:`open_all` does, also those with a row an image."""
     several: Any = sources if isinstance(sources, list | tuple) else [sources]
-    return open_all([by_task(one, release) if is_by_image(one) else one for one in several])
+    return open_all([by_task(each, release) if is_by_image(each) else each for each in several])
 
 
 def by_task(source: Any, release: Release) -> Submission:
-    """Join rows of images to rows of tasks, with predictions in the order of the tasks' queries.
+    """Convert rows of images to rows of tasks, with predictions in the order of queries.
 
     Columns: method, dataset, task_set, task_id (the draw), image_id, predicted (the id of a class),
     and perhaps second, run and fingerprint.
@@ -53,7 +53,7 @@ def by_task(source: Any, release: Release) -> Submission:
     Raises
     ------
     SubmissionError, SchemaError
-        A kind of them for rows that are no queries, doubled or missing; it names rows and images.
+        A subclass for rows that are no queries, doubled or missing; it names rows and images.
     """
     where = str(source) if isinstance(source, str | Path) else "the frame"
     needed = (*_NAMES, *_NUMBERS)
@@ -71,89 +71,95 @@ def by_task(source: Any, release: Release) -> Submission:
         for name in (*_NAMES, *_OPTIONAL)
         if name in table.column_names
     }
-    given = (*_NUMBERS, *({_SECOND} & {*table.column_names}))
-    numbers = {name: columns.integers(table.column(name), name, where) for name in given}
-    found = numbered(Submission(pa.table(texts).unify_dictionaries(), source=where), release)
-    made = []
-    for group, key in enumerate(found.keys):
-        own = np.flatnonzero(found.groups == group)
-        if sum(said == group for said, _ in found.fingerprints) > 1:
+    numbers = {
+        name: columns.integers(table.column(name), name, where)
+        for name in (*_NUMBERS, _SECOND)
+        if name in table.column_names
+    }
+    rows = numbered(Submission(pa.table(texts).unify_dictionaries(), source=where), release)
+    tables = []
+    for group, key in enumerate(rows.keys):
+        members = np.flatnonzero(rows.groups == group)
+        if sum(of_group == group for of_group, _ in rows.fingerprints) > 1:
             what = f"the rows of {key.method} have different fingerprints"
-            raise found.error(FingerprintError, what, own, "that of the task set, in each")
+            raise rows.error(FingerprintError, what, members, "that of the task set, in each")
         if not suite_of(key.info.name.suite).whole:
             expected = "a row a task, or a row an image of an allway set"
             what = f"{key.info} has no tasks of all classes"
-            raise found.error(SchemaError, what, own, expected)
+            raise rows.error(SchemaError, what, members, expected)
         tasks = release.task_set(key.info.dataset, str(key.info.name))
-        ids, lists = _in_order(tasks, own, {n: all_[own] for n, all_ in numbers.items()}, found)
-        columns_of: dict[str, Any] = {
-            name: [texts[name][int(own[0])].as_py()] * len(ids) for name in texts
-        }
-        right = (lists["predicted"] == tasks.query_label[ids]).sum(axis=1)
-        columns_of |= {"task_id": ids, "n_correct": right}
-        columns_of["n_query"] = np.full(len(ids), tasks.query.shape[1])
-        predicted = {_CLASSES[name]: classes.tolist() for name, classes in lists.items()}
-        made.append(pa.table({**columns_of, **predicted}))
-    return Submission(canonical(pa.concat_tables(made, promote_options="permissive"), where))
+        of_members = {name: values[members] for name, values in numbers.items()}
+        task_ids, classes = _in_query_order(tasks, rows, members, of_members)
+        first = int(members[0])
+        content: dict[str, Any] = {n: [texts[n][first].as_py()] * len(task_ids) for n in texts}
+        content["task_id"] = task_ids
+        content["n_correct"] = (classes["predicted"] == tasks.query_label[task_ids]).sum(axis=1)
+        content["n_query"] = np.full(len(task_ids), tasks.query.shape[1])
+        content |= {_LISTS[name]: values.tolist() for name, values in classes.items()}
+        tables.append(pa.table(content))
+    return Submission(canonical(pa.concat_tables(tables, promote_options="permissive"), where))
 
 
-def _in_order(
-    tasks: TaskSet, own: NDArray[Any], numbers: Mapping[str, NDArray[Any]], found: Rows
+def _in_query_order(
+    tasks: TaskSet, rows: Rows, members: NDArray[Any], numbers: Mapping[str, NDArray[Any]]
 ) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """Return the task ids (T,) and of each column its classes (T, M), in the order of queries.
+    """Return the task ids (T,), and for each column its classes (T, M) in the order of queries.
 
-    `own` are the rows of a group in the file, with these `numbers`.
+    `members` are the rows of one group, and `numbers` their values by column.
     """
-    (number, n_query), way = tasks.query.shape, tasks.class_ids.shape[1]
+    (n_tasks, n_query), way = tasks.query.shape, tasks.class_ids.shape[1]
     task, image = numbers["task_id"], numbers["image_id"]
 
     def refuse(
         kind: type[FSLBenchError], bad: Any, what: str, expected: str, fix: str = ""
     ) -> None:
-        """Refuse rows, if any; the words may name the task and the image of the first."""
-        if (at := np.flatnonzero(bad)).size:
-            what = what.format(task=task[at[0]], image=image[at[0]])
-            raise found.error(kind, what, own[at], expected, fix)
+        """Raise an error about the bad rows, if any; `what` may name the first task and image."""
+        if (first := np.flatnonzero(bad)[:1]).size:
+            what = what.format(task=task[first[0]], image=image[first[0]])
+            raise rows.error(kind, what, members[bad], expected, fix)
 
-    draws = f"task_id 0..{number - 1}, the draws of the set"
-    refuse(UnknownTaskError, (task < 0) | (task >= number), "there is no task {task}", draws)
-    place = np.full((number, max(int(tasks.query.max()), int(tasks.support.max())) + 1), -1)
-    np.put_along_axis(place, tasks.query, np.arange(n_query)[None], axis=1)
-    known = (image >= 0) & (image < place.shape[1])
-    at = np.where(known, place[task, np.where(known, image, 0)], -1)
+    draws = f"task_id 0..{n_tasks - 1}, the draws of the set"
+    refuse(UnknownTaskError, (task < 0) | (task >= n_tasks), "there is no task {task}", draws)
+    positions = np.full((n_tasks, max(int(tasks.query.max()), int(tasks.support.max())) + 1), -1)
+    np.put_along_axis(positions, tasks.query, np.arange(n_query)[None], axis=1)
+    known = (image >= 0) & (image < positions.shape[1])
+    position = np.where(known, positions[task, np.where(known, image, 0)], -1)
     refuse(
         PredictionError,
-        at < 0,
+        position < 0,
         "image {image} is no query of task {task}",
         "image ids of the task's queries",
         "leave the images out that are support in a draw",
     )
-    classes = {name: numbers[name] for name in _CLASSES if name in numbers}
-    for name, each in classes.items():
-        if (bad := (each < 0) | (each >= way)).any():
-            what = f"{name} is {each[bad][0]}"
+    classes = {name: numbers[name] for name in _LISTS if name in numbers}
+    for name, class_ids in classes.items():
+        if (bad := (class_ids < 0) | (class_ids >= way)).any():
+            what = f"{name} is {class_ids[bad][0]}"
             refuse(PredictionError, bad, what, f"the id of a class, 0..{way - 1}")
-    cell = task * n_query + at
-    times = np.bincount(cell, minlength=number * n_query)
+    cell = task * n_query + position
+    n_answers = np.bincount(cell, minlength=n_tasks * n_query)
     refuse(
         DoubledTaskError,
-        times[cell] > 1,
+        n_answers[cell] > 1,
         "image {image} is answered more than once in task {task}",
         "one row a method, draw and query",
         "name training seeds of one method in a column `run`",
     )
-    there = times.reshape(number, n_query) > 0
-    ids = np.flatnonzero(there.any(axis=1))
-    for one in ids[~there[ids].all(axis=1)].tolist():
-        lost = tasks.query[one][~there[one]]
+    answered = n_answers.reshape(n_tasks, n_query) > 0
+    task_ids = np.flatnonzero(answered.any(axis=1))
+    incomplete = task_ids[~answered[task_ids].all(axis=1)]
+    if incomplete.size:
+        first = int(incomplete[0])
+        missing = tasks.query[first][~answered[first]]
         raise MissingTaskError(
-            f"{lost.size} of {n_query} queries of task {one} are missing: image_id "
-            f"{listing(lost.tolist())}",
-            where=f"{found.where} ({tasks.info})",
+            f"{missing.size} of {n_query} queries of task {first} are missing: image_id "
+            f"{listing(missing.tolist())}",
+            where=f"{rows.where} ({tasks.info})",
             expected="a row for every query of an answered task",
         )
-    lists = {}
-    for name, each in classes.items():
-        lists[name] = np.zeros((number, n_query), np.int64)
-        lists[name].flat[cell] = each
-    return ids, {name: each[ids] for name, each in lists.items()}
+    ordered = {}
+    for name, class_ids in classes.items():
+        values = np.zeros((n_tasks, n_query), np.int64)
+        values.flat[cell] = class_ids
+        ordered[name] = values[task_ids]
+    return task_ids, ordered

@@ -1,4 +1,4 @@
-"""Read tables of a log: files, frames, mappings of columns, lists of rows; and values by id."""
+"""Read the tables of a log from any kind of source, and values by id."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def table_of(
 ) -> pa.Table:
     """Return at least some columns of a file, frame, mapping or list of rows; of CSV as texts.
 
-    An optional column that is of no one kind is left out.
+    An optional column with values of several kinds is left out.
     """
     wanted = {*needed, *optional}
     try:
@@ -57,7 +57,7 @@ def table_of(
         if isinstance(source, Frame):
             frame = source
             if hasattr(frame, "get_column") and not isinstance(frame, type):
-                # of polars, whose other columns Arrow may not know
+                # Arrow may not know the types of polars' other columns
                 frame = frame.select([name for name in frame.columns if name in wanted])
             table = frame_table(frame, where)
             check_once(table.column_names, where)
@@ -80,15 +80,16 @@ def _file_table(path: Path, needed: Collection[str], wanted: Collection[str]) ->
     with readable(path):
         is_csv = path.suffix.lower() == ".csv"
         table = read_csv_texts(path) if is_csv else read_untrusted_columns(path, wanted)
-    index = index_columns(table.schema)  # of pandas, passed over unless it has what there must be
-    index = set() if index & ({*needed} - {"run"}) else index
+    index = index_columns(table.schema)
+    if index & ({*needed} - {"run"}):
+        index = set()
     return table.select([i for i, name in enumerate(table.column_names) if name not in index])
 
 
 def _json_rows(path: Path) -> list[dict[str, Any]]:
     check_file(path, ENDINGS, "the log")
     check_lines(path)
-    found = []
+    rows = []
     with readable(path), path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
@@ -104,29 +105,29 @@ def _json_rows(path: Path) -> list[dict[str, Any]]:
                         expected="a JSON object a line",
                         fix="write each row as a line of its own, with json.dumps",
                     )
-                found.append(row)
-    return found
+                rows.append(row)
+    return rows
 
 
 def _columns_table(
     source: Any, wanted: Collection[str], optional: Collection[str], where: str
 ) -> pa.Table:
-    names = [name for name in source if name in wanted]  # a frame of pandas names columns so, too
+    names = [name for name in source if name in wanted]
     check_once(names, where)
-    made = {}
+    columns = {}
     for name in names:
         try:
-            made[name] = _column(name, source[name], where)
+            columns[name] = _column(name, source[name], where)
         except SchemaError:
             if name not in optional:
                 raise
-    return pa.table(made)
+    return pa.table(columns)
 
 
 def _column(name: str, values: Any, where: str) -> pa.Array:
     try:
         return pa.array(values, from_pandas=True)
-    except Exception:  # objects in a column are anybody's code
+    except Exception:  # the objects' code may raise anything
         plain = _plain(values)
     if isinstance(plain, list):
         return column_of(name, plain, where)
@@ -136,8 +137,8 @@ def _column(name: str, values: Any, where: str) -> pa.Array:
 def _plain(value: Any) -> Any:
     """Return arrays and tensors, also within lists, as lists of plain values."""
     if hasattr(value, "tolist"):
-        made = value.tolist()
-        return _plain(made) if str(getattr(value, "dtype", "")) == "object" else made
+        values = value.tolist()
+        return _plain(values) if str(getattr(value, "dtype", "")) == "object" else values
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
@@ -146,8 +147,8 @@ def texts_by_id(
 ) -> dict[str, str]:
     """Return a value by id, both as texts, from a mapping, a table or a .json file of an object.
 
-    Of a mapping by data sets that of `dataset`, of a table with the column dataset its rows; they
-    are needed if data sets must be `apart`.
+    A mapping by data set, or a table with the column dataset, is read for `dataset` alone; with
+    `apart`, no other source is accepted.
     """
     where = what
     if isinstance(source, str | Path):
@@ -157,9 +158,9 @@ def texts_by_id(
             source = _json_object(Path(source), where)
     of_dataset = False
     if isinstance(source, Mapping) and not {key, value} <= set(source):
-        if dataset and source and all(isinstance(own, Mapping) for own in source.values()):
-            by_name: dict[str, Mapping[object, object]] = {str(k): v for k, v in source.items()}
-            of_dataset, source = True, by_name.get(dataset, {})
+        if dataset and source and all(isinstance(inner, Mapping) for inner in source.values()):
+            by_dataset: dict[str, Mapping[object, object]] = {str(k): v for k, v in source.items()}
+            of_dataset, source = True, by_dataset.get(dataset, {})
         pairs = list(enumerate(source.items()))
     else:
         table = table_of(source, (key, value, "dataset"), where)
@@ -199,7 +200,7 @@ def texts_by_id(
 def numbers_by_id(
     source: object, key: str, value: str, what: str, dataset: str = "", *, apart: bool = False
 ) -> dict[str, int]:
-    """Return a whole number above 0 by id; else as :func:`texts_by_id`."""
+    """Return a positive integer by id, from the sources of :func:`texts_by_id`."""
     texts = texts_by_id(source, key, value, what, dataset, apart=apart)
     for name, text in texts.items():
         if not text.isascii() or not text.isdigit() or not 0 < int(text[:18]) < 10**9:
@@ -216,7 +217,8 @@ def _json_object(path: Path, where: str) -> dict[str, Any]:
         content = dict(pairs)
         if len(content) < len(pairs):
             names = [name for name, _ in pairs]
-            raise _twice(quoted(next(n for n in names if names.count(n) > 1)), where)
+            doubled = next(name for name in names if names.count(name) > 1)
+            raise _twice(quoted(doubled), where)
         return content
 
     try:
@@ -233,6 +235,6 @@ def _twice(what: str, where: str) -> FSLBenchError:
 
 
 def _id_text(value: object) -> str:
-    """Return an id or a whole number as text; empty for what is neither."""
+    """Return a text or an integer as text; empty for anything else."""
     value = value.item() if hasattr(value, "item") else value
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

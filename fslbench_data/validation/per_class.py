@@ -19,18 +19,18 @@ from fslbench_data.tasks import TaskSet, TaskSetInfo
 def rows_of(submission: Submission, method: str, info: TaskSetInfo) -> pa.Table:
     """Return the rows of one method on one task set, in the order of tasks.
 
-    The submission must have been found valid (:func:`fslbench_data.validation.validate.validate`);
-    of several runs the rows of a task follow each other.
+    The submission must be valid (:func:`fslbench_data.validation.validate.validate`); rows of one
+    task in several runs follow each other.
     """
     table = submission.table
-    names = {"task_set": str(info.name), "dataset": info.dataset, "method": method}
-    for column, name in names.items():
+    key = {"task_set": str(info.name), "dataset": info.dataset, "method": method}
+    for column, name in key.items():
         table = table.filter(pc.equal(table.column(column).cast(pa.string()), name))
     return table.sort_by("task_id")
 
 
 def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
-    """Count correct queries of each class of each task (T, K); None if some row has none."""
+    """Count correct queries of each class of each task (T, K); None if a row lacks them."""
     way = tasks.class_ids.shape[1]
     if (counts := _lists(rows, "class_correct", way)) is not None:
         return counts.astype(np.int64)
@@ -39,7 +39,7 @@ def class_counts(rows: pa.Table, tasks: TaskSet) -> Ints | None:
 
 
 def by_run(rows: pa.Table, runs: Sequence[str]) -> list[pa.Table]:
-    """Split the rows of a method by its runs; without names of runs they are those of one."""
+    """Split the rows of a method by its runs; without names of runs there is one."""
     if not runs:
         return [rows]
     names = rows.column("run").cast(pa.string())
@@ -51,26 +51,26 @@ def class_differences(
 ) -> tuple[Ints, Ints, int] | None:
     """Return Σd and Σd² of each class of each task (T, K), and the unit of d; None if unknown.
 
-    d of a query is the share of runs of the first method that predict it rightly, less that of the
-    second method, if any; in parts of the unit, the least common multiple of the numbers of runs.
+    d of a query is the share of runs of the first method that predict it correctly, minus that of
+    the second method, if any.  Its unit is 1 / the least common multiple of the numbers of runs.
 
     Parameters
     ----------
-    answers
-        Of each method, the rows :func:`by_run`.
+    methods
+        The rows of each method, :func:`by_run`.
     """
     unit = lcm(*(len(runs) for runs in methods))
     shares: list[Ints] = []
     for runs in methods:
         right = [_right_queries(rows, tasks) for rows in runs]
-        known = [each for each in right if each is not None]
+        known = [of_run for of_run in right if of_run is not None]
         if len(known) < len(right):
             return None
         shares.append(np.asarray(np.sum(known, axis=0, dtype=np.int64) * (unit // len(runs))))
-    common = min(map(len, shares))
-    d, *versus = (own[:common] for own in shares)
-    for own in versus:
-        d = d - own
+    n_tasks = min(map(len, shares))
+    d = shares[0][:n_tasks]
+    for share in shares[1:]:
+        d = d - share[:n_tasks]
     return _by_class(d, tasks), _by_class(d * d, tasks), unit
 
 
@@ -94,7 +94,7 @@ def _by_class(values: NDArray[Any], tasks: TaskSet) -> Ints:
 
 
 def _lists(rows: pa.Table, name: str, length: int) -> NDArray[Any] | None:
-    """Return a list column as an array (rows, length); None where it is missing or has a null."""
+    """Return a list column as an array (rows, length); None if it is missing or has a null."""
     if name not in rows.column_names or not rows.num_rows:
         return None
     column = rows.column(name).combine_chunks()

@@ -1,4 +1,4 @@
-"""Find which queries of a submission's rows are right, by `predictions` or by `correct`."""
+"""Find which queries are right, from `predictions` or from `correct`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fslbench_data.tasks import TaskSetInfo
 
 
 class Lists(Struct, frozen=True, eq=False):
-    """A column of lists of integers; those of row i are ``values[starts[i] : starts[i + 1]]``."""
+    """A column of lists of integers; that of row i is ``values[starts[i] : starts[i + 1]]``."""
 
     values: NDArray[np.integer[Any]]
     starts: Ints
@@ -29,7 +29,7 @@ class Lists(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Lists:
-        """Read a column, chunk by chunk: together, offsets may not fit into 32 bits."""
+        """Read a column chunk by chunk: offsets into the whole may exceed 32 bits."""
         flat = pa.chunked_array(
             [lists.flatten() for lists in column.chunks], column.type.value_type
         )
@@ -37,40 +37,41 @@ class Lists(Struct, frozen=True, eq=False):
         starts = np.concatenate([np.zeros(1, np.int64), *lengths]).cumsum()
         nulls = np.zeros(len(column), bool)
         if flat.null_count:
-            at = np.flatnonzero(flat.is_null().to_numpy())
-            nulls[np.searchsorted(starts, at, side="right") - 1] = True
+            positions = np.flatnonzero(flat.is_null().to_numpy())
+            nulls[np.searchsorted(starts, positions, side="right") - 1] = True
             flat = flat.fill_null(0)
         return cls(flat.to_numpy(), starts, column.is_null().to_numpy(), nulls)
 
     @property
     def lengths(self) -> Ints:
-        """Number of values of each list (N,), 0 where it is missing."""
+        """Number of values of each list (N,), 0 if it is missing."""
         return np.diff(self.starts)
 
     def worst(self, most: AnyInts) -> tuple[Bools, Ints]:
-        """Return which lists hold values below 0 or above `most` (N,), and of each one of them."""
-        there = self.lengths > 0
-        least, greatest = np.zeros((2, len(there)), np.int64)
-        if there.any():
-            least[there] = np.minimum.reduceat(self.values, self.starts[:-1][there])
-            greatest[there] = np.maximum.reduceat(self.values, self.starts[:-1][there])
-        return (least < 0) | there & (greatest > most), np.where(least < 0, least, greatest)
+        """Return which lists hold values below 0 or above `most`, and one of them for each (N,)."""
+        filled = self.lengths > 0
+        least, greatest = np.zeros((2, len(filled)), np.int64)
+        if filled.any():
+            least[filled] = np.minimum.reduceat(self.values, self.starts[:-1][filled])
+            greatest[filled] = np.maximum.reduceat(self.values, self.starts[:-1][filled])
+        return (least < 0) | filled & (greatest > most), np.where(least < 0, least, greatest)
 
     def sums(self) -> Ints:
         """Return the sum of each list (N,)."""
         return sums_up_to(self.starts[1:], self.values)
 
     def of_rows(self, rows: AnyInts, sizes: AnyInts) -> NDArray[np.integer[Any]]:
-        """Return the lists of some rows one after the other; `sizes` times -1 where one misses."""
-        first = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
-        begin, end = rows[first], rows[np.append(first[1:], len(rows)) - 1] + 1
-        spans = zip(self.starts[begin].tolist(), self.starts[end].tolist(), strict=True)
-        values = np.concatenate([self.values[start:stop] for start, stop in spans])
+        """Return the lists of some rows, concatenated; a missing one is `sizes` times -1."""
+        first = np.flatnonzero(np.diff(rows, prepend=-2) != 1)  # of consecutive rows
+        last = np.append(first[1:], len(rows)) - 1
+        begins, ends = self.starts[rows[first]].tolist(), self.starts[rows[last] + 1].tolist()
+        spans = zip(begins, ends, strict=True)
+        values = np.concatenate([self.values[begin:end] for begin, end in spans])
         if not (missing := self.missing[rows]).any():
             return values
-        every = np.full(int(sizes.sum()), -1, values.dtype)
-        every[np.repeat(~missing, sizes)] = values
-        return every
+        padded = np.full(int(sizes.sum()), -1, values.dtype)
+        padded[np.repeat(~missing, sizes)] = values
+        return padded
 
 
 class Labels(Struct, frozen=True, eq=False, dict=True):
@@ -83,7 +84,7 @@ class Labels(Struct, frozen=True, eq=False, dict=True):
 
     @classmethod
     def of(cls, release: Release, info: TaskSetInfo) -> Labels:
-        """Read those of a task set."""
+        """Read the labels of a task set."""
         if info.name.varies:
             table = release.task_table(info)
             label = Lists.of(table.column("query_label"))
@@ -110,29 +111,27 @@ class Labels(Struct, frozen=True, eq=False, dict=True):
 
 
 class Predictions:
-    """The predictions of rows on tasks of a release, or which of their queries are right.
+    """The predictions of a submission's rows, or which of their queries are right.
 
-    Every row has a list of the column `predictions`, of `correct` (1 where a query is right, else
-    0), or none.
+    A row has a list in the column `predictions`, or in `correct` (1 where a query is right, else
+    0), or neither.
     """
 
     def __init__(
         self, table: pa.Table, groups: AnyInts, infos: Sequence[TaskSetInfo], release: Release
     ) -> None:
-        """Take rows, the group of each, and the task set of each group."""
+        """Take rows, the group of each (N,), and the task set of each group."""
         names = table.column_names
         given = {name: table.column(name) for name in ("predictions", "correct") if name in names}
-        there = {name: column.is_valid().to_numpy() for name, column in given.items()}
-        self.is_correct = there.get("correct", np.zeros(len(table), bool))
+        valid = {name: column.is_valid().to_numpy() for name, column in given.items()}
+        self.is_correct = valid.get("correct", np.zeros(len(table), bool))
         """Rows with a list of `correct` (N,)."""
-        self.given_twice = self.is_correct & there.get("predictions", False)
-        lists = next(iter(given.values()))
-        if len(given) == 2:  # of which each row has one
-            kind = max(
-                (column.type for column in given.values()), key=lambda t: t.value_type.bit_width
-            )
-            lists = pc.coalesce(*(column.cast(kind) for column in given.values()))
-        self.lists = Lists.of(lists)
+        self.given_twice = self.is_correct & valid.get("predictions", False)
+        columns = [*given.values()]
+        if len(columns) == 2:  # a row has a list in one of them
+            kind = max((c.type for c in columns), key=lambda lists: lists.value_type.bit_width)
+            columns = [pc.coalesce(*(column.cast(kind) for column in columns))]
+        self.lists = Lists.of(columns[0])
         self.second = Lists.of(table.column("second")) if "second" in names else None
         self._task_id, self._groups = table.column("task_id").to_numpy(), groups
         self._infos, self._release = infos, release
@@ -140,16 +139,16 @@ class Predictions:
         self._right: dict[int, Bools] = {}
 
     def counted(self, group: int) -> tuple[Ints, Ints, Ints]:
-        """Return how many queries are right, of each task, and of each class of each task.
+        """Count the correct queries of each task, and of each class of each task.
 
-        And the number of classes of each task.  The group must have all its tasks, with lists as
-        long as there are queries.
+        Returns these counts and the number of classes of each task.  The group must have all its
+        tasks, with lists as long as there are queries.
         """
         labels = self._labels_of(self._infos[group])
         ways = labels.ways[: len(self.rows_of(group))]
-        last = ways.cumsum()
-        by_class = sums_up_to(labels.ends[: last[-1]], self.right(group))
-        return sums_up_to(last, by_class), by_class, ways
+        ends = ways.cumsum()
+        by_class = sums_up_to(labels.ends[: ends[-1]], self.right(group))
+        return sums_up_to(ends, by_class), by_class, ways
 
     def right(self, group: int) -> Bools:
         """Return which queries of a group's tasks are right, class by class of each task."""
@@ -162,36 +161,36 @@ class Predictions:
         """Return which queries of a group's tasks are right, in the frozen order of each task."""
         rows, labels = self.rows_of(group), self._labels_of(self._infos[group])
         sizes, correct = labels.queries[: len(rows)], self.is_correct[rows]
-        own = self.lists.of_rows(rows, sizes)
-        expected = labels.values[: own.size]
+        values = self.lists.of_rows(rows, sizes)
+        expected = labels.values[: values.size]
         if correct.any():
             expected = np.where(np.repeat(correct, sizes), 1, expected)
-        return np.asarray(own == expected)
+        return np.asarray(values == expected)
 
     def right_by_task(self, group: int) -> NDArray[np.uint8]:
-        """Return the same as 1 and 0 of each task (T, most queries), 0 after its last query."""
+        """Return :meth:`right` as 1 and 0, (T, most queries); 0 after a task's last query."""
         right = self.right(group).view(np.uint8)
         queries = self._labels_of(self._infos[group]).queries[: len(self.rows_of(group))]
         if (queries == queries[0]).all():
             return right.reshape(len(queries), -1)
-        made = np.zeros((len(queries), int(queries.max())), np.uint8)
-        made[np.arange(made.shape[1]) < queries[:, None]] = right
-        return made
+        padded = np.zeros((len(queries), int(queries.max())), np.uint8)
+        padded[np.arange(padded.shape[1]) < queries[:, None]] = right
+        return padded
 
     def regained(self, group: int) -> Ints | None:
-        """Return the class without which a wrong prediction would be right, as :meth:`right`.
+        """Return the class without which a wrong prediction would be right, else -1: (T, K·Q).
 
-        (T, K·Q), -1 where there is none; None where second-best classes are not known of all tasks.
-        Tasks have as many queries.
+        Queries are in the order of :meth:`right`; all tasks must have as many.  Returns None if
+        second-best classes are not known for all tasks.
         """
         rows, second = self.rows_of(group), self.second
         if second is None or second.missing[rows].any():
             return None
         labels = self._labels_of(self._infos[group])
         sizes = labels.queries[: len(rows)]
-        predicted, other = self.lists.of_rows(rows, sizes), second.of_rows(rows, sizes)
-        regained = np.where(other == labels.values[: other.size], predicted, -1)
-        return regained[labels.order[: other.size]].reshape(len(rows), -1)
+        predicted, runner_up = self.lists.of_rows(rows, sizes), second.of_rows(rows, sizes)
+        regained = np.where(runner_up == labels.values[: runner_up.size], predicted, -1)
+        return regained[labels.order[: runner_up.size]].reshape(len(rows), -1)
 
     def complete(self, group: int) -> bool:
         """Return whether all rows of a group have a list."""
@@ -204,7 +203,7 @@ class Predictions:
 
     @cached_property
     def _ordered(self) -> tuple[Ints, Ints]:
-        """Where the rows of each group begin in the order of groups and tasks, and that order."""
+        """Where each group begins in the rows sorted by group and task, and these rows."""
         order = np.lexsort((self._task_id, self._groups))
         return np.searchsorted(self._groups[order], np.arange(len(self._infos) + 1)), order
 
@@ -215,8 +214,8 @@ class Predictions:
 
 
 def sums_up_to(ends: Ints, values: NDArray[Any]) -> Ints:
-    """Return the sums of values from the end of one part, which may be empty, to the next."""
-    # int32 is eight times as fast in half of the memory, where it suffices
+    """Sum the values of consecutive parts, given the end of each; parts may be empty."""
+    # int32, if it suffices, is eight times as fast in half of the memory
     kind: Any = np.int32 if values.dtype == bool and len(values) < 1 << 31 else np.int64
     sums = np.zeros(len(values) + 1, kind)
     np.cumsum(values, dtype=kind, out=sums[1:])

@@ -1,6 +1,6 @@
-"""The rules that a submission meets, in the order in which they are broken; nothing is repaired.
+"""The rules that a submission must meet, in order; nothing is repaired.
 
-Those about numbers are SQL (``analysis_sql/queries/rules``), those about lists of queries numpy.
+Rules about numbers are SQL (``analysis_sql/queries/rules``), rules about lists of queries numpy.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
@@ -43,16 +43,16 @@ from fslbench_data.validation.rows import Rows
 Rules = tuple[Callable[[Rows], None], ...]
 
 FINGERPRINT_DIGITS = 12
-"""As many of a fingerprint's digits, or more, name a task set; as `fslbench info` prints them."""
+"""Digits of a fingerprint that identify a task set, as `fslbench info` prints them."""
 
 
 def _declared_rows(table: Rows) -> None:
     """Check that every group that the metadata declares has rows."""
-    there = {key.bound_by for key in table.keys}
-    if lost := [key for key in table.submission.bindings if key not in there]:
-        named = [f"{method} on {dataset}/{task_set}" for method, dataset, task_set in lost]
+    with_rows = {key.without_run for key in table.keys}
+    if missing := [key for key in table.submission.bindings if key not in with_rows]:
+        names = [f"{method} on {dataset}/{task_set}" for method, dataset, task_set in missing]
         raise MissingTaskError(
-            f"the metadata declares results that have no rows: {listing(named, 4)}",
+            f"the metadata declares results that have no rows: {listing(names, 4)}",
             where=table.where,
             expected="rows for everything that is declared",
             fix="write the file again from all its results",
@@ -61,14 +61,15 @@ def _declared_rows(table: Rows) -> None:
 
 def _marks(table: Rows) -> None:
     """Check that a method is transductive in all of its rows and in its metadata, or in none."""
-    about, said = table.submission.methods, marks(table.submission.table, "transductive")
-    for method, value in said:
+    declared, pairs = table.submission.methods, marks(table.submission.table, "transductive")
+    for method, value in pairs:
         if value is None:
             continue
-        by_rows = (method, not value) in said
-        if by_rows or (method in about and about[method].transductive != value):
-            names, column = (table.submission.table[n] for n in ("method", "transductive"))
-            bad = pc.and_(pc.equal(names.cast("string"), method), pc.equal(column, value))
+        by_rows = (method, not value) in pairs
+        if by_rows or (method in declared and declared[method].transductive != value):
+            names = table.submission.table["method"].cast("string")
+            column = table.submission.table["transductive"]
+            bad = pc.and_(pc.equal(names, method), pc.equal(column, value))
             others = "other rows" if by_rows else "the file's metadata"
             raise ContradictionError(
                 f"transductive of {method} is {str(value).lower()}, and {others} say otherwise",
@@ -90,7 +91,7 @@ def check_not_taken(method: str, taken: Collection[str], where: str = "") -> Non
 
 
 def _names(table: Rows) -> None:
-    """Check that names are valid, and that no method's is taken."""
+    """Check that names are valid, and that no name of a method is taken."""
     methods: dict[str, int] = {}
     runs: dict[str, int] = {}
     for key, row in zip(table.keys, table.first, strict=True):
@@ -106,13 +107,13 @@ def _names(table: Rows) -> None:
 
 
 def _runs(table: Rows) -> None:
-    """Check that a method's results on a task set are all in named runs, or none is."""
+    """Check that all results of a method on a task set are in named runs, or none is."""
     for members in table.results.values():
-        loose = next((group for group in members if table.keys[group].run is None), None)
-        if len(members) > 1 and loose is not None:
+        unnamed = next((group for group in members if table.keys[group].run is None), None)
+        if len(members) > 1 and unnamed is not None:
             raise DoubledTaskError(
-                f"{table.keys[loose]} has rows without a run beside its runs",
-                where=f"{table.where}, from {rows([table.first[loose]])}",
+                f"{table.keys[unnamed]} has rows without a run beside its runs",
+                where=f"{table.where}, from {rows([table.first[unnamed]])}",
                 expected="a run in every row of a method and task set, or in none",
                 fix="name the run of these rows, or leave them out",
             )
@@ -155,7 +156,7 @@ def _numbers(table: Rows) -> None:
 
 
 def check_fingerprints(table: Rows) -> None:
-    """Raise a FingerprintError if rows or the metadata are of other tasks than the release's.
+    """Raise a FingerprintError if a fingerprint is not that of the release's task set.
 
     Results without a fingerprint are accepted.
     """
@@ -165,28 +166,27 @@ def check_fingerprints(table: Rows) -> None:
             what, expected, fix = _other_tasks(binding.fingerprint, key.info)
             where = f"{table.where}, metadata of {key}"
             raise FingerprintError(what, where=where, expected=expected, fix=fix)
-    said = {group for group, text in table.fingerprints if text is not None}
-    # a null fits as little as a wrong one
-    other = [
+    with_text = {group for group, text in table.fingerprints if text is not None}
+    wrong = [
         (group, text)
-        for group, text in table.fingerprints
-        if group in said and not fits(text, table.keys[group].info)
+        for group, text in table.fingerprints  # a null does not fit either
+        if group in with_text and not fits(text, table.keys[group].info)
     ]
-    if other:
-        bad = table.rows_with({*other})
-        group, text = min(other, key=table.fingerprints.__getitem__)
+    if wrong:
+        bad = table.rows_with({*wrong})
+        group, text = min(wrong, key=lambda pair: table.fingerprints[pair])
         what, expected, fix = _other_tasks(text, table.keys[group].info)
         raise table.error(FingerprintError, what, bad, expected, fix)
 
 
 def _bound(table: Rows) -> None:
-    """Check fingerprints, where they are required, rules to stop, and numbers of tasks."""
+    """Check that fingerprints are there if required, rules to stop, and numbers of tasks."""
     if not table.allow_unbound and not all(table.bound):
         groups = zip(table.keys, table.bound, strict=True)
-        loose = [str(key) for key, is_bound in groups if not is_bound]
+        unbound = [str(key) for key, is_bound in groups if not is_bound]
         raise UnboundError(
             "the submission does not say which tasks it was made on",
-            where=f"{table.where}: {listing(loose, 4)}",
+            where=f"{table.where}: {listing(unbound, 4)}",
             expected="the task set's fingerprint, in a column `fingerprint` or in the metadata "
             "that Submission.write leaves (pandas drops it)",
             fix="add the column (fslbench info lists the fingerprints), or pass --unbound to "
@@ -216,7 +216,7 @@ def fits(fingerprint: str | None, info: TaskSetInfo) -> bool:
 
 
 def _other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, str]:
-    """Return what is wrong with a fingerprint that does not fit, what was expected, and the fix."""
+    """Return a wrong fingerprint's error, what was expected, and the fix."""
     if fingerprint is None:
         return (
             "the fingerprint is left out of some rows",
@@ -238,11 +238,11 @@ def _other_tasks(fingerprint: str | None, info: TaskSetInfo) -> tuple[str, str, 
 
 
 def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str = "") -> None:
-    """Refuse a rule to stop early on a task set with classes that drift along it.
+    """Refuse a rule to stop early on a task set whose classes drift along it.
 
-    Closed and balanced sets are drawn so that every task has a class with the same probability,
-    wherever it stands; others are judged by their tasks (:mod:`analysis_sql.intervals.stopping`).
-    Raises a DriftError naming the balanced set of the same data and protocol, where there is one.
+    In closed and balanced sets every task has a class with the same probability, whatever its
+    position; others are judged by their tasks (:mod:`analysis_sql.intervals.stopping`).  Raises a
+    DriftError that names the balanced set of the same data and protocol, if there is one.
     """
     if info.name.varies or suite_of(info.name.suite).whole:
         raise DriftError(
@@ -257,16 +257,16 @@ def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str
     if _capital(ids.tobytes(), ids.shape[1]) < tolerable_capital(level):
         return
     balanced = TaskSetName("balanced", info.protocol)
-    there = any(i.dataset == info.dataset and i.name == balanced for i in release.task_sets)
+    exists = any(i.dataset == info.dataset and i.name == balanced for i in release.task_sets)
     expected, fix = "a rule to stop on a set without drift", "answer all tasks without a rule"
     raise DriftError(
         f"classes drift along {info}: it uses some classes up before others, so that a run which "
         "stops early concludes wrongly too often",
         where=where,
         expected=f"{expected}, such as {info.dataset}/{balanced}"
-        if there
+        if exists
         else f"{expected}; the release has no balanced set of this data and protocol",
-        fix=f"stop early on {info.dataset}/{balanced}, or {fix}" if there else fix,
+        fix=f"stop early on {info.dataset}/{balanced}, or {fix}" if exists else fix,
     )
 
 
@@ -276,7 +276,7 @@ def _capital(class_ids: bytes, way: int) -> float:
 
 
 def _complete(table: Rows) -> None:
-    """Check that every task is answered once, of the whole set or of the first ones, in SQL."""
+    """Check in SQL that every task of the set, or of its declared prefix, is answered once."""
     found = broken(table.database, "incomplete")
     if not found["row"].size:
         return
@@ -309,37 +309,39 @@ def _complete(table: Rows) -> None:
     )
 
 
-def _lists(
-    table: Rows,
-    name: str,
-    lists: Lists,
-    rows: Bools,
-    size: tuple[Ints, str],
-    most: tuple[Ints, str],
+class _Expected(NamedTuple):
+    """What is expected of each row (N,), and what it means."""
+
+    values: Ints
+    meaning: str
+
+
+def _check_lists(
+    table: Rows, name: str, lists: Lists, checked: Bools, length: _Expected, most: _Expected
 ) -> None:
-    """Check lists of some rows: their entries, and what each may be at most, with the words."""
-    (lengths, of), (greatest, meaning) = size, most
-    outside, worst = lists.worst(greatest)
+    """Check the lists of the `checked` rows: nulls, lengths, and values of 0 to `most`."""
+    outside, worst = lists.worst(most.values)
+    size = f"{{}} ({length.meaning})"
     for wrong, what, found, expected in (
-        (lists.nulls, "has a null inside", lengths, ""),
-        (lists.lengths != lengths, "has {} entries", lists.lengths, f"{{}} ({of})"),
-        (outside, "holds {}", worst, meaning),
+        (lists.nulls, "has a null inside", lists.lengths, ""),
+        (lists.lengths != length.values, "has {} entries", lists.lengths, size),
+        (outside, "holds {}", worst, most.meaning),
     ):
-        if (bad := np.flatnonzero(wrong & rows & ~lists.missing)).size:
+        if (bad := np.flatnonzero(wrong & checked & ~lists.missing)).size:
             what = f"{name} {what.format(found[bad[0]])}"
-            raise table.error(PredictionError, what, bad, expected.format(lengths[bad[0]]))
+            raise table.error(PredictionError, what, bad, expected.format(length.values[bad[0]]))
 
 
 def _class_counts(table: Rows) -> None:
-    """Check the correct queries of each class of a task."""
+    """Check the counts of correct queries of each class."""
     if "class_correct" not in table.columns:
         return
     lists = Lists.of(table.submission.table.column("class_correct"))
     ways, n_correct = table.sizes[0], table.column("n_correct")
-    each = np.array([key.info.protocol.query for key in table.keys])[table.groups]
-    size = ways, "K, one count for each class of the task"
-    most = each, "0..Q, the class's queries answered rightly"
-    _lists(table, "class_correct", lists, ~lists.missing, size, most)
+    per_class = np.array([key.info.protocol.query for key in table.keys])[table.groups]
+    length = _Expected(ways, "K, one count for each class of the task")
+    most = _Expected(per_class, "0..Q, the class's queries answered rightly")
+    _check_lists(table, "class_correct", lists, ~lists.missing, length, most)
     if (bad := np.flatnonzero(((sums := lists.sums()) != n_correct) & ~lists.missing)).size:
         raise table.error(
             ContradictionError,
@@ -350,12 +352,15 @@ def _class_counts(table: Rows) -> None:
 
 
 def _queries(table: Rows) -> None:
-    """Check predictions, and which queries are right: no task set has both of a method."""
-    if (own := table.predictions) is None:
+    """Check the lists of predictions or right queries; a method has one of them on a task set."""
+    if (predictions := table.predictions) is None:
         return
-    predicted = np.unique(table.groups[~own.is_correct & ~own.lists.missing])
-    beside = own.is_correct & np.isin(table.groups, predicted)
-    if (bad := np.flatnonzero(own.given_twice if own.given_twice.any() else beside)).size:
+    lists, is_correct = predictions.lists, predictions.is_correct
+    twice = predictions.given_twice
+    if not twice.any():
+        predicted = np.unique(table.groups[~is_correct & ~lists.missing])
+        twice = is_correct & np.isin(table.groups, predicted)
+    if (bad := np.flatnonzero(twice)).size:
         raise PredictionError(
             "there are both predictions and correct",
             where=f"{table.where}, {rows(bad)}",
@@ -363,71 +368,74 @@ def _queries(table: Rows) -> None:
             fix="leave the column `correct` out",
         )
     ways, queries = table.sizes
-    size = queries, "K·Q, one for each query in the frozen order"
-    most = ways - 1, "0..K-1, the position of the class in the task's class_ids"
-    right = np.ones_like(ways), "1 where a query is answered rightly, else 0"
-    _lists(table, "predictions", own.lists, ~own.is_correct, size, most)
-    _lists(table, "correct", own.lists, own.is_correct, size, right)
+    length = _Expected(queries, "K·Q, one for each query in the frozen order")
+    last = _Expected(ways - 1, "0..K-1, the position of the class in the task's class_ids")
+    one = _Expected(np.ones_like(ways), "1 where a query is answered rightly, else 0")
+    _check_lists(table, "predictions", lists, ~is_correct, length, last)
+    _check_lists(table, "correct", lists, is_correct, length, one)
 
 
 def _contradictions(table: Rows) -> None:
     """Check that counts are those of the lists of queries, one task set after the other."""
-    if (own := table.predictions) is None:
+    if (predictions := table.predictions) is None:
         return
-    named = "class_correct" in table.columns
-    classes = Lists.of(table.submission.table.column("class_correct")) if named else None
+    has_classes = "class_correct" in table.columns
+    classes = Lists.of(table.submission.table.column("class_correct")) if has_classes else None
     n_correct = table.column("n_correct")
     for info in table.infos:
-        counts: dict[int, int] = {}
-        by_class: dict[int, tuple[list[int], list[int]]] = {}
+        wrong_counts: dict[int, int] = {}  # by row
+        wrong_classes: dict[int, tuple[list[int], list[int]]] = {}
         for group in (group for group, key in enumerate(table.keys) if key.info is info):
-            rows_of, (counted, made, ways) = own.rows_of(group), own.counted(group)
-            known = ~own.lists.missing[rows_of]
-            bad = np.flatnonzero((counted != n_correct[rows_of]) & known)
-            counts |= zip(rows_of[bad].tolist(), counted[bad].tolist(), strict=True)
+            members = predictions.rows_of(group)
+            counted, by_class, ways = predictions.counted(group)
+            known = ~predictions.lists.missing[members]
+            bad = np.flatnonzero((counted != n_correct[members]) & known)
+            wrong_counts |= zip(members[bad].tolist(), counted[bad].tolist(), strict=True)
             if classes is not None:
-                said, ends = classes.of_rows(rows_of, ways), ways.cumsum()
-                wrong = np.add.reduceat(said != made, ends - ways) > 0
-                for task in np.flatnonzero(wrong & known & ~classes.missing[rows_of]).tolist():
+                declared, ends = classes.of_rows(members, ways), ways.cumsum()
+                differs = np.add.reduceat(declared != by_class, ends - ways) > 0
+                for task in np.flatnonzero(differs & known & ~classes.missing[members]).tolist():
                     span = slice(ends[task] - ways[task], ends[task])
-                    by_class[int(rows_of[task])] = said[span].tolist(), made[span].tolist()
-        if not (bad := np.sort([*(counts or by_class)])).size:
+                    pair = declared[span].tolist(), by_class[span].tolist()
+                    wrong_classes[int(members[task])] = pair
+        if not (bad := np.sort([*(wrong_counts or wrong_classes)])).size:
             continue
         row = int(bad[0])
-        name = "correct" if own.is_correct[row] else "predictions"
-        if counts:
+        name = "correct" if predictions.is_correct[row] else "predictions"
+        if wrong_counts:
             raise table.error(
                 ContradictionError,
-                f"by the column {name}, {counts[row]} queries are right where n_correct is "
+                f"by the column {name}, {wrong_counts[row]} queries are right where n_correct is "
                 f"{n_correct[row]}",
                 bad,
                 f"counts that follow from the column {name}",
                 "predictions are positions 0..K-1 in class_ids, correct is 1 or 0, in the frozen "
                 "order of queries; drop the counts' own computation or mend it",
             )
+        in_file, from_lists = wrong_classes[row]
         raise table.error(
             ContradictionError,
-            f"class_correct is {by_class[row][0]} where the column {name} gives {by_class[row][1]}",
+            f"class_correct is {in_file} where the column {name} gives {from_lists}",
             bad,
             f"counts that follow from the column {name}, by position in class_ids",
         )
 
 
 def _second_bests(table: Rows) -> None:
-    """Check that second-best classes are not those predicted, of tasks of all classes."""
+    """Check that second-best classes are of tasks of all classes, and not predicted."""
     if "second" not in table.columns:
         return
-    own = table.predictions
-    if own is None or own.second is None:
+    predictions = table.predictions
+    if predictions is None or predictions.second is None:
         raise PredictionError(
             "there are second-best classes, and no predictions",
             where=table.where,
             expected="a column `predictions` beside `second`",
         )
-    second, (ways, queries) = own.second, table.sizes
-    at = np.flatnonzero(~second.missing)
+    second, lists, (ways, queries) = predictions.second, predictions.lists, table.sizes
+    given = np.flatnonzero(~second.missing)
     whole = np.array([suite_of(key.info.name.suite).whole for key in table.keys])[table.groups]
-    uneven = (second.lengths != queries) | second.nulls | own.lists.missing
+    uneven = (second.lengths != queries) | second.nulls | lists.missing
 
     def check(bad: NDArray[Any], what: str, expected: str) -> None:
         if bad.size:
@@ -440,14 +448,18 @@ def _second_bests(table: Rows) -> None:
             )
 
     few = "tasks of all classes, or null"
-    check(at[~whole[at]], "second is of tasks of a few classes", few)
-    check(at[own.is_correct[at]], "second stands beside correct", "predictions beside second")
-    check(at[uneven[at]], "second is not one class for each prediction", "K·Q positions 0..K-1")
-    check(at[second.worst(ways - 1)[0][at]], "second is no class of the task", "0..K-1")
-    if at.size:
-        same = second.of_rows(at, queries[at]) == own.lists.of_rows(at, queries[at])
+    check(given[~whole[given]], "second is of tasks of a few classes", few)
+    beside = given[predictions.is_correct[given]]
+    check(beside, "second stands beside correct", "predictions beside second")
+    what = "second is not one class for each prediction"
+    check(given[uneven[given]], what, "K·Q positions 0..K-1")
+    outside, _ = second.worst(ways - 1)
+    check(given[outside[given]], "second is no class of the task", "0..K-1")
+    if given.size:
+        sizes = queries[given]
+        same = second.of_rows(given, sizes) == lists.of_rows(given, sizes)
         what = "second is the class that is predicted"
-        check(np.repeat(at, queries[at])[same], what, "the class with the highest score but one")
+        check(np.repeat(given, sizes)[same], what, "the class with the highest score but one")
 
 
 RULES: Rules = (
@@ -464,4 +476,4 @@ RULES: Rules = (
     _contradictions,
     _second_bests,
 )
-"""In this order: of several broken rules, the first is raised."""
+"""All rules; the first broken one is raised."""

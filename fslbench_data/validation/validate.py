@@ -1,4 +1,4 @@
-"""Check a submission against a release: every rule, all rows at once."""
+"""Check a submission against a release, by every rule."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fslbench_data.validation.rules import RULES, Rules
 
 
 class Validated(Struct, frozen=True, eq=False, dict=True):
-    """A submission that fits a release, and its groups of a method and task set, by first row."""
+    """A valid submission, and its results by method and task set, in the order of first rows."""
 
     submission: Submission
     groups: tuple[Group, ...]
@@ -47,10 +47,10 @@ class Validated(Struct, frozen=True, eq=False, dict=True):
         return groups
 
     def is_prefix(self, group: Group) -> bool:
-        """Return whether a group has the first tasks of its set, as many as the submitter chose.
+        """Return whether the submitter chose how many of the first tasks a group has.
 
-        A number that is chosen after a look at the results is biased. A rule to stop, the maker of
-        a release, and a suite that declares half of its set, do not look.
+        A number chosen after seeing results biases them. A rule to stop, the maker of a release,
+        and a suite that declares half of its set choose without seeing them.
         """
         key = (group.method, group.info.dataset, str(group.info.name))
         binding = self.submission.bindings.get(key)
@@ -60,19 +60,19 @@ class Validated(Struct, frozen=True, eq=False, dict=True):
 
     def of_one_model(self, group: Group) -> bool:
         """Return whether a group is a single run of a method that may differ from run to run."""
-        about = self.submission.methods.get(group.method)
-        return len(group.runs) < 2 and (about is None or about.trained is not False)
+        method = self.submission.methods.get(group.method)
+        return len(group.runs) < 2 and (method is None or method.trained is not False)
 
     def on(self, dataset: str, task_set: str) -> list[Group]:
-        """Return the groups on a task set, one a method."""
+        """Return the groups on a task set, one for each method."""
         return self._by_set.get(f"{dataset}/{task_set}", [])
 
 
 def counts_on(groups: list[Group]) -> Counts:
-    """Join the counts of some groups on one task set."""
-    run = groups[0].run_of_task if groups else None
-    if run is not None:
-        return Counts.of_own_tasks(np.stack([group.counts for group in groups]), run)
+    """Join the counts of groups on one task set."""
+    run_of_task = groups[0].run_of_task if groups else None
+    if run_of_task is not None:
+        return Counts.of_own_tasks(np.stack([group.counts for group in groups]), run_of_task)
     return Counts.of(
         [g.counts for g in groups],
         [g.queries_per_task for g in groups],
@@ -90,23 +90,23 @@ def validate(
     allow_unbound: bool = False,
     rules: Rules = RULES,
 ) -> Validated:
-    """Check a submission against a release, or several as one, by every rule, or by `rules`.
+    """Check a submission, or several as one, against a release, by `rules`.
 
-    The other parameters are those of :func:`fslbench_data.validate`, which takes logs of one's own
-    tasks, too.  Raises a SubmissionError, whose kind says which rule is broken.
+    The other parameters are those of :func:`fslbench_data.validate`, which also takes logs of one's
+    own tasks.  Raises a SubmissionError, whose subclass says which rule is broken.
     """
     release = load_release() if release is None else release
     names = release.methods if taken is None else taken
 
-    def checked(together: Submission) -> Validated:
-        if not together.table.num_rows:
-            raise UnreadableError(f"{together.source} has no rows", fix="record some answers")
-        table = numbered(together, release, names, allow_unbound=allow_unbound)
+    def checked(one: Submission) -> Validated:
+        if not one.table.num_rows:
+            raise UnreadableError(f"{one.source} has no rows", fix="record some answers")
+        table = numbered(one, release, names, allow_unbound=allow_unbound)
         try:
             for rule in rules:
                 rule(table)
             groups = tuple(sum_runs(table))
-            return Validated(replace(together, methods=_marked(table)), groups)
+            return Validated(replace(one, methods=_marked(table)), groups)
         finally:
             table.close()
 
@@ -116,19 +116,19 @@ def validate(
         return checked(merged)
     except (FSLBenchError, pa.ArrowException, OSError):
         for part in parts if len(parts) > 1 else ():
-            checked(merge(part))
+            checked(merge(part))  # names the part at fault, if it is wrong by itself
         raise
 
 
 def _marked(table: Rows) -> dict[str, Method]:
-    """Return the metadata of methods, of the others by the column `transductive`.
+    """Return the metadata of methods, completed by the column `transductive`.
 
-    Raises a SpecError if one of them is inductive, too.
+    Raises a SpecError if one of them is also inductive.
     """
     methods = dict(table.submission.methods)
     for name, value in marks(table.submission.table, "transductive"):
         if value is not None:
             methods.setdefault(name, Method(name, transductive=value))
     for name in sorted(table.inductive & methods.keys()):
-        replace(methods[name], inductive=True)  # which a transductive one refuses
+        replace(methods[name], inductive=True)  # a transductive one raises an error
     return methods

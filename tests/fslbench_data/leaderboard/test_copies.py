@@ -99,7 +99,7 @@ def test_a_branch_comes_with_its_merge(repository, pair, put):
     checkout.git("checkout", "--quiet", "main")
     put(honest, git=checkout)
     checkout.git("merge", "--quiet", "--no-ff", "--no-edit", "theirs", date=EARLIER)
-    came = repository.files.came([copy, honest])
+    came = repository.files.arrivals([copy, honest])
     assert came[honest] < came[copy]
 
 
@@ -120,7 +120,7 @@ def test_what_no_commit_tells_apart_stands_together(repository, newer, pair, put
     (repository.folder / "below").mkdir()
     (repository.folder / "submissions").rename(repository.folder / "below/submissions")
     checkout.commit("below")
-    assert FolderFiles(repository.folder / "below").came([copy, honest]) == {}
+    assert FolderFiles(repository.folder / "below").arrivals([copy, honest]) == {}
 
 
 def test_on_the_hub_the_first_commit_counts(hub, newer, pair, monkeypatch):
@@ -134,7 +134,7 @@ def test_on_the_hub_the_first_commit_counts(hub, newer, pair, monkeypatch):
         hub.commit("org/results", {name: name.encode()})
     monkeypatch.setattr("fslbench_data.leaderboard.repository._FILES_AT_ONCE", 2)
     files = HubResults.open(HubAddress("org/results"))
-    came = files.came(sorted([copy, honest, *more]))
+    came = files.arrivals(sorted([copy, honest, *more]))
     assert sorted(came, key=came.__getitem__) == [honest, copy, *more[::-1]]
     found = leaderboard(files, [newer])
     assert _from(found) == [(honest[12:76],)]
@@ -142,7 +142,10 @@ def test_on_the_hub_the_first_commit_counts(hub, newer, pair, monkeypatch):
 
 
 def _given(patch, came):
-    patch.setattr(FolderFiles, "came", lambda _, names: {n: came[n] for n in names if n in came})
+    def arrivals(_, names):
+        return {name: came[name] for name in names if name in came}
+
+    patch.setattr(FolderFiles, "arrivals", arrivals)
 
 
 def test_room_is_for_who_came_first(repository, newer, monkeypatch):
@@ -200,7 +203,7 @@ def test_nothing_that_a_foreign_checkout_names_is_run(tmp_path):
     for name in ("gpg.program", "core.fsmonitor", "core.pager", "core.sshCommand"):
         checkout.git("config", name, str(script))
     checkout.git("config", "log.showSignature", "true")
-    assert FolderFiles(folder).came(["submissions/a"]) == {"submissions/a": 1}
+    assert FolderFiles(folder).arrivals(["submissions/a"]) == {"submissions/a": 1}
     assert not run.exists()
     checkout.git("log")  # as it would be
     assert run.exists()
@@ -208,4 +211,4 @@ def test_nothing_that_a_foreign_checkout_names_is_run(tmp_path):
 
 def test_a_broken_checkout_has_no_history(repository):
     (repository.folder / ".git").write_text("gitdir: nowhere")
-    assert repository.files.came(["submissions/x"]) == {}
+    assert repository.files.arrivals(["submissions/x"]) == {}

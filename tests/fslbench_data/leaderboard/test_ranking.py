@@ -94,7 +94,7 @@ def test_equal_means_share_a_rank_and_the_first_label_leads():
     assert found.leader == "b"
     assert rows[1].difference.mean == 0.0
     assert rows[1].first.could_be_best
-    came = [replace(_entry("b", high[::-1]), came=2), replace(_entry("c", high), came=1)]
+    came = [replace(_entry("b", high[::-1]), arrival=2), replace(_entry("c", high), arrival=1)]
     assert _standing(came).leader == "c"
 
 
@@ -210,7 +210,7 @@ def test_blocks_change_nothing(counts, monkeypatch):
     entries = [_entry(f"m{i}", row) for i, row in enumerate(counts)]
     entries += [_entry(f"p{i}", row[: 10 + i]) for i, row in enumerate(counts)]
     whole = _standing(entries).rows
-    monkeypatch.setattr(module, "_COUNTS_AT_ONCE", 1)
+    monkeypatch.setattr(module, "_BLOCK_COUNTS", 1)
     assert _standing(entries).rows == whole
 
 
@@ -228,9 +228,9 @@ def test_many_prefixes_cost_a_bounded_number_of_designs(counts, monkeypatch):
     assert not any(found[f"p{m}"].first.could_be_best for m in range(20, 30))
     assert all(row.accuracy.halfwidth for row in found.values())
     # those that came first have them first, after those of all tasks
-    entries = [replace(_entry(f"p{m}", counts[0][:m]), came=2) for m in range(25, 35)]
-    entries += [replace(_entry("a", counts[8]), came=3)]
-    entries += [replace(_entry("p20", counts[0][:20]), came=0)]
+    entries = [replace(_entry(f"p{m}", counts[0][:m]), arrival=2) for m in range(25, 35)]
+    entries += [replace(_entry("a", counts[8]), arrival=3)]
+    entries += [replace(_entry("p20", counts[0][:20]), arrival=0)]
     assert _with_class_aware_intervals(_standing(entries)) == {"a", "p20", "p34"}
 
 
