@@ -18,7 +18,7 @@ from builders.attributes.captioners import (
     load_captioner,
 )
 from builders.attributes.coca import check_coca, load_coca
-from builders.features.block_job import BlockJob, BlockNetwork, Settings, worked
+from builders.features.block_job import BlockJob, BlockNetwork, Settings, computed
 from builders.features.decoding import Batches
 from builders.sources.image_set import ImageSet, silent
 from fslbench_data.evaluation.progress import Progress
@@ -71,10 +71,10 @@ def write_captions(
 ) -> tuple[list[str], dict[str, Any]]:
     """Write a caption for each of N images; return also how they were written.
 
-    Folder, progress and errors are those of :func:`builders.features.block_job.worked`.
+    Folder, progress and errors are those of :func:`builders.features.block_job.computed`.
     """
     settings = settings or Settings()
     network = CaptionerName(name, settings.weights, settings.device)
-    with worked(network, images, folder, settings, progress) as (blocks, made):
+    with computed(network, images, folder, settings, progress) as (blocks, made):
         how = {key: value for key, value in made.items() if key not in ("dataset", "images")}
         return [str(text) for texts in blocks for text in texts], how

@@ -53,16 +53,16 @@ class _Content(Struct):
 
 
 class Journal:
-    """The journal of work in a folder, begun or gone on with; one process has it at a time.
+    """The journal of work in a folder, new or continued; one process has it at a time.
 
-    `file` and `lock` are names in the folder, `work` is what it is called in messages, such as
-    ``build``. `of` is what unfinished work is of, None where there is none, and `notes` are more
-    texts to keep.
+    `file` and `lock` are names in the folder; `work` names the work in messages, such as ``build``.
+    `made_of` has the inputs of unfinished work, None where there is none; `notes` are other texts
+    to keep.
     """
 
     def __init__(self, folder: Path, file: str, lock: str, work: str) -> None:
         self.folder, self._path, self._work = folder, folder / file, work
-        self.of: dict[str, Any] | None = None
+        self.made_of: dict[str, Any] | None = None
         self.notes: dict[str, str] = {}
         self._made: dict[str, Made] = {}
         make_folder(folder)
@@ -74,21 +74,21 @@ class Journal:
 
     def begin(
         self,
-        of: Mapping[str, Any],
+        made_of: Mapping[str, Any],
         *,
         anew: bool = False,
         other: str = "something else",
         expected: str = "",
     ) -> None:
-        """Record what the work is of, as JSON; unfinished work of something else is refused.
+        """Record the inputs of the work, as JSON; refuse unfinished work with other inputs.
 
         With `anew` no finished step is kept.
         """
-        wanted: dict[str, Any] = json.loads(json.dumps(of))
-        if anew or self.of is None:
-            self.of, self._made = wanted, {}
-        elif self.of != wanted:
-            names = sorted(name for name, _, _ in differences(self.of, wanted))
+        wanted: dict[str, Any] = json.loads(json.dumps(made_of))
+        if anew or self.made_of is None:
+            self.made_of, self._made = wanted, {}
+        elif self.made_of != wanted:
+            names = sorted(name for name, _, _ in differences(self.made_of, wanted))
             raise OutputError(
                 f"{self.folder} holds an unfinished {self._work} of {other}: "
                 f"they differ in {', '.join(names)}",
@@ -121,7 +121,7 @@ class Journal:
 
     def save(self) -> None:
         """Write the journal."""
-        content = to_builtins(_Content(self.of or {}, self.notes, self._made))
+        content = to_builtins(_Content(self.made_of or {}, self.notes, self._made))
         write_whole(self._path, json.dumps(content, indent=1) + "\n", follow=False)
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ class Journal:
                 where=str(self._path),
                 fix="remove the folder and begin again",
             ) from None
-        self.of, self.notes, self._made = content.of, content.notes, content.made
+        self.made_of, self.notes, self._made = content.of, content.notes, content.made
 
 
 def digest_of(made_of: Sequence[Any]) -> str:

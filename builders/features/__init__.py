@@ -1,4 +1,4 @@
-"""Features of images: a network's, or of small grey images their pixels."""
+"""Features of images: those of a network, or the pixels of small grey images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmark_spec.errors import SourceError, UnknownNameError
 from builders.features.backbones import BACKBONES, FAMILIES
-from builders.features.block_job import Settings, worked
+from builders.features.block_job import Settings, computed
 from builders.features.extraction import Network
 from builders.features.shards import Pieces
 from builders.sources.image_set import ImageSet, silent
@@ -26,12 +26,12 @@ WORK = ".extracting"
 
 
 def is_network(backbone: str) -> bool:
-    """Return whether features of that name are a network's, and not the pixels themselves."""
+    """Return whether a backbone is a network, not ``pixels``."""
     return backbone != PIXELS
 
 
 def check_backbone(name: str, where: str = "") -> None:
-    """Refuse a name that can be no backbone's, before any weights are looked for."""
+    """Refuse a name that no backbone can have, without looking for weights."""
     named = (PIXELS, *BACKBONES)
     families = [usage.partition(":")[0] for usage in FAMILIES]
     if name not in named and name.partition(":")[0] not in families:
@@ -45,20 +45,20 @@ def features_of(
     settings: Settings | None = None,
     progress: Progress = silent,
 ) -> AbstractContextManager[tuple[Pieces, dict[str, Any]]]:
-    """Extract features of a data set: in pieces, and how they were made, while the context lasts.
+    """Extract the features of a data set by a backbone or ``pixels``; a context manager.
 
-    By a backbone's name or ``pixels``.  Unfinished work lies in `folder`, and is gone on with;
-    errors are those of :func:`builders.features.block_job.worked`.
+    It yields pieces, to be read within the context, and their provenance.  Unfinished work lies in
+    `folder` and is continued; errors are those of :func:`builders.features.block_job.computed`.
     """
     check_backbone(backbone)
     if not is_network(backbone):
         return nullcontext(pixel_features(images))
     settings = settings or Settings()
-    return worked(Network.of(backbone, settings), images, folder / WORK, settings, progress)
+    return computed(Network.of(backbone, settings), images, folder / WORK, settings, progress)
 
 
 def pixel_features(images: ImageSet) -> tuple[Pieces, dict[str, Any]]:
-    """Make the features of a data set of small grey pixels, exact in float16, and provenance."""
+    """Return the pixels of a data set of small grey images, in float16, and their provenance."""
     if images.pixels is None:
         raise SourceError(
             f"{images.name} has no small grey pixels to use as features",

@@ -1,8 +1,8 @@
 """A network that turns pictures into features, and its preprocessing.
 
-The reference of preprocessing is Pillow's resizing, which rounds to whole grey levels after columns
-and after rows.  On a GPU Triton's kernels do the same, so that only ties are rounded otherwise;
-where they cannot be compiled, Pillow does it there, too.
+The reference is Pillow's resizing, which rounds to whole grey levels after columns and after rows.
+On a GPU Triton's kernels do the same, and round only ties differently; Pillow resizes for a GPU for
+which they cannot be compiled.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ TRITON = "Triton"
 
 @cache
 def resizes_with(device: str) -> str:
-    """Name what resizes on a device: on a GPU Triton's kernels where they can be compiled."""
+    """Name what resizes pictures for a device: Triton for a GPU where its kernels compile."""
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
-    there = device == "cuda" and compiler and find_spec("triton")
-    return TRITON if there else "Pillow, the reference"
+    compiles = device == "cuda" and compiler and find_spec("triton")
+    return TRITON if compiles else "Pillow, the reference"
 
 
 @dataclass(frozen=True)
 class Preprocessing:
     """Resize, crop the centre, scale grey levels, subtract a mean and divide by a deviation.
 
-    The short or the long `side` becomes `resize`, the other keeping the picture's shape, or
-    ``both``. `crop` is cut out of the middle; where it is larger, grey levels `fill` are put
-    around.  `mean` and `std` are of red, green and blue, in units in which white is `white`.
-    Pictures of other sizes than `sizes` are refused if it lists some, and coloured ones if `grey`.
+    The short or the long `side` becomes `resize` and the other keeps the picture's shape, or
+    ``both`` become it.  `crop` is cut out of the middle; a larger crop is filled with grey levels
+    `fill`.  `mean` and `std` are of red, green and blue, where white is `white`.  Pictures of none
+    of the `sizes`, if there are any, are refused, and coloured ones if `grey`.
     """
 
     resize: Size
@@ -65,7 +65,7 @@ class Preprocessing:
     grey: bool = False
 
     def resized(self, height: int, width: int) -> Size:
-        """Compute the height and width that a picture becomes, rounded as torchvision does."""
+        """Compute the height and width of a resized picture, rounded as in torchvision."""
         tall, wide = self.resize
         if self.side == "both":
             return tall, wide
@@ -78,7 +78,7 @@ class Preprocessing:
         return round(height / ratio), round(width / ratio)
 
     def check(self, picture: Picture) -> None:
-        """Raise a SourceError for an RGB picture that is to be refused."""
+        """Raise SourceError for an RGB picture of a refused size or with colours."""
         fix = "train with a fit and channels in [data], or make the pictures so"
         if self.sizes and picture.size[::-1] not in self.sizes:
             sizes = " or ".join(f"{wide} x {tall}" for tall, wide in self.sizes)
@@ -87,7 +87,7 @@ class Preprocessing:
             raise SourceError("it has colours, and the network was trained on grey", fix=fix)
 
     def reference(self, picture: Picture) -> NDArray[np.float32]:
-        """Return the float32 (3, H, W) of a picture of any mode, with Pillow on the CPU."""
+        """Preprocess a picture of any mode with Pillow on the CPU, float32 (3, H, W)."""
         pil = require("PIL.Image")
         kernel = pil.Resampling[self.interpolation.upper()]
         picture = rgb(picture)
@@ -100,40 +100,39 @@ class Preprocessing:
         values = np.asarray(canvas, dtype=np.float32).transpose(2, 0, 1)
         if self.white == 1:
             values = values / np.float32(255)
-        mean, std = (
-            np.array(colour, np.float32).reshape(3, 1, 1) for colour in (self.mean, self.std)
-        )
+        mean = np.array(self.mean, np.float32).reshape(3, 1, 1)
+        std = np.array(self.std, np.float32).reshape(3, 1, 1)
         return np.ascontiguousarray((values - mean) / std)
 
     def batch(self, images: Sequence[Any] | Any) -> Any:
-        """Return the float32 (B, 3, H, W) of images, on the device where they are.
+        """Preprocess images on the device where they are, float32 (B, 3, H, W).
 
         Images are a uint8 tensor (B, 3, h, w), or a sequence of such (3, h, w) of any sizes.
         """
         torch, device = require("torch"), images[0].device
         if resizes_with(device.type) != TRITON:
             pil = require("PIL.Image")
-            pictures = (pil.fromarray(i.permute(1, 2, 0).cpu().numpy()) for i in images)
+            pictures = (pil.fromarray(image.permute(1, 2, 0).cpu().numpy()) for image in images)
             inputs = [torch.from_numpy(self.reference(picture)) for picture in pictures]
             return torch.stack(inputs).to(device)
         from builders.features.resizing import resize
 
         resized = [self.resized(*image.shape[-2:]) for image in images]
         corners = [self._corner(*size) for size in resized]
-        grey = resize(images, resized, corners, self.crop, self.interpolation, self.fill)
-        mean, std = (grey.new_tensor(colour)[:, None, None] for colour in (self.mean, self.std))
+        levels = resize(images, resized, corners, self.crop, self.interpolation, self.fill)
+        mean, std = (levels.new_tensor(colour)[:, None, None] for colour in (self.mean, self.std))
         if self.white == 1:
-            grey = grey / 255
-        return (grey - mean).div_(std)  # the very operations of the reference
+            levels = levels / 255
+        return (levels - mean).div_(std)  # the same operations as in the reference
 
     def describe(self) -> dict[str, Any]:
-        """Return the description of it in a feature set."""
+        """Return its description in the provenance of features."""
+        antialiased = "" if self.interpolation == "nearest" else ", antialiased"
         return {
             "mode": "RGB",
             "resize": list(self.resize),
             "side": self.side,
-            "interpolation": self.interpolation
-            + ("" if self.interpolation == "nearest" else ", antialiased"),
+            "interpolation": self.interpolation + antialiased,
             "crop": list(self.crop),
             "fill": list(self.fill),
             "mean": list(self.mean),
@@ -145,10 +144,10 @@ class Preprocessing:
         }
 
     def _corner(self, height: int, width: int) -> tuple[int, int]:
-        """Place the crop: top and left, negative where it is larger; rounds as torchvision does."""
+        """Return the crop's top and left, rounded as in torchvision; negative for a larger crop."""
         top, left = (
-            round((have - want) / 2) if have >= want else -((want - have) // 2)
-            for have, want in zip((height, width), self.crop, strict=True)
+            round((size - crop) / 2) if size >= crop else -((crop - size) // 2)
+            for size, crop in zip((height, width), self.crop, strict=True)
         )
         return top, left
 
@@ -160,9 +159,9 @@ DType = Literal["float32", "bfloat16"]
 class Backbone:
     """A pretrained network without its classifier; its output is checked on a black picture.
 
-    `module` is the ``torch.nn.Module`` from (B, 3, H, W) to (B, D), in evaluation mode, with so
-    many `parameters`; `weights` is where they came from, `weights_sha256` is of the file that
-    they were read from, or of themselves.
+    `module` is the ``torch.nn.Module`` from (B, 3, H, W) to (B, D), in evaluation mode;
+    `parameters` is their number.  `weights` describes the origin of the weights; `weights_sha256`
+    is that of their file, or else of the weights themselves.
     """
 
     name: str
@@ -191,17 +190,17 @@ class Backbone:
 
     @property
     def device(self) -> Any:
-        """Where it is, a ``torch.device``."""
+        """The ``torch.device`` of the weights."""
         return next(self.module.parameters()).device
 
     @property
     def dtype(self) -> DType:
-        """What it computes in."""
+        """The type of the weights."""
         name: DType = str(next(self.module.parameters()).dtype).removeprefix("torch.")  # type: ignore[assignment]
         return name
 
     def to(self, device: Any = None, dtype: DType | None = None) -> Backbone:
-        """Move it to a device, or to another type of numbers; gives itself."""
+        """Move it to a device or to another type of numbers; returns itself."""
         kind = None if dtype is None else getattr(require("torch"), dtype)
         self.module.to(device=device, dtype=kind)
         return self
@@ -213,7 +212,7 @@ class Backbone:
             return self.module(batch.to(self.device, getattr(torch, self.dtype))).float()
 
     def describe(self) -> dict[str, Any]:
-        """Return its description in a feature set: network, weights, preprocessing, dtype."""
+        """Return its description in the provenance of features."""
         return {
             "backbone": self.name,
             "dimensions": self.dimensions,

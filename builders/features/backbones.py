@@ -1,4 +1,4 @@
-"""Backbones by their names (docs/features.md)."""
+"""Load backbones by their names (docs/features.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from builders.training.settings import DataSettings
 
 BACKBONES = tuple(WEIGHTS)
-"""Names that stand for one network each."""
+"""The names of single networks."""
 
 PAPER_SUFFIX = "+paper"
 PAPER = Preprocessing(
@@ -27,12 +27,12 @@ PAPER = Preprocessing(
     std=(0.2726, 0.2634, 0.2794),
     side="both",
 )
-"""Of Lafargue et al. (TMLR 2024), whatever the network: squeezed into a square, with the colours
-of miniImageNet.  The kernel is not stated: bilinear is torchvision's default."""
+"""The preprocessing of Lafargue et al. (TMLR 2024) for every network: squeezed into a square, with
+the colours of miniImageNet.  The kernel is not stated: bilinear is torchvision's default."""
 
 
 def check_weights(name: str, weights_folder: Path | None = None) -> None:
-    """Refuse a backbone if its weights are missing and cannot be downloaded; it is not loaded."""
+    """Refuse a backbone whose weights are missing and cannot be downloaded, without loading it."""
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:
         _, find, _ = _FAMILIES[family]
@@ -51,12 +51,12 @@ def load_backbone(
     """
     family, colon, spec = name.partition(":")
     if colon and family in _FAMILIES:
-        (*_, load), plain = _FAMILIES[family], spec.removesuffix(PAPER_SUFFIX)
-        if plain == spec:
-            backbone = load(spec, weights_folder)
-        else:
-            backbone = load(plain, weights_folder, PAPER)
+        _, _, load = _FAMILIES[family]
+        if spec.endswith(PAPER_SUFFIX):
+            backbone = load(spec.removesuffix(PAPER_SUFFIX), weights_folder, PAPER)
             backbone.name += PAPER_SUFFIX
+        else:
+            backbone = load(spec, weights_folder)
     elif name in WEIGHTS:
         backbone = packaged.load(name, weights_folder)
     else:
@@ -72,21 +72,21 @@ def _find_trained(spec: str, folder: Path | None) -> Path:
     for place in (Path(spec).expanduser(), *([folder / spec] if folder else [])):
         if (place / "trained.json").is_file():
             return place
-    there = sorted(path.parent.name for path in folder.glob("*/trained.json")) if folder else []
+    trained = sorted(path.parent.name for path in folder.glob("*/trained.json")) if folder else []
     raise BackboneError(
         f"there is no finished training {spec}",
         where=f"{Path.cwd()}{f' and {folder}' if folder else ''}",
         expected="a folder that fslbench-build train has made"
-        + (f": {listing(there, 4)}" if there else ""),
+        + (f": {listing(trained, 4)}" if trained else ""),
         fix="name the folder of trainings with --weights, or the whole path: trained:PATH",
     )
 
 
 def _load_trained(spec: str, folder: Path | None, paper: Preprocessing | None = None) -> Backbone:
-    """Load the network of a training; no code of a method of one's own is needed, or run.
+    """Load the network of a training; the code of the method is neither needed nor run.
 
-    Features are its maps, flat, of pictures prepared as in its training.  A training without
-    `channels` was perhaps of glyphs, which have pictures of three times the side.
+    Features are its flat maps of pictures prepared as in its training.  A training without
+    `channels` may be of glyphs, whose pictures have three times the side of their pixels.
     """
     from builders.training.trained import load_network, training_name
 
@@ -96,32 +96,36 @@ def _load_trained(spec: str, folder: Path | None, paper: Preprocessing | None = 
     network, settings, about = load_network(place)
     data = settings.data
     factor = 1 if data.channels or data.fit else 3
-    kept, side = (data.kept, data.kept), (factor * data.kept, factor * data.kept)
+    size, large_size = (data.kept, data.kept), (factor * data.kept, factor * data.kept)
+    preprocessing = Preprocessing(
+        resize=large_size,
+        crop=large_size,
+        interpolation="bilinear" if data.fit else "nearest",
+        mean=(0, 0, 0),
+        std=(1, 1, 1),
+        side="short" if data.fit == "crop" else "both",
+        sizes=() if data.fit else tuple(dict.fromkeys((size, large_size))),
+        grey=data.channels is None,
+    )
     return Backbone(
         f"trained:{place.resolve().name}",
-        _flat(network, data, factor),
-        Preprocessing(
-            side, side, "bilinear" if data.fit else "nearest", (0, 0, 0), (1, 1, 1),
-            side="short" if data.fit == "crop" else "both",
-            sizes=() if data.fit else tuple(dict.fromkeys((kept, side))),
-            grey=data.channels is None,
-        ),
+        _flat_maps(network, data, factor),
+        preprocessing,
         weights_sha256=about["weights_sha256"],
         weights={"file": "weights.pt", "method": training_name(settings)},
-    )  # fmt: skip
+    )
 
 
-def _flat(network: Any, data: DataSettings, factor: int) -> Any:
+def _flat_maps(network: Any, data: DataSettings, factor: int) -> Any:
+    """Make the module from pictures `factor` times as large as in training to flat maps."""
     torch = require("torch")
     start = round((data.kept - data.side) / 2)
     middle = slice(start, start + data.side)
-    mean, std = (
-        torch.tensor(numbers or (of_none,)).view(-1, 1, 1)
-        for numbers, of_none in ((data.mean, 0.0), (data.std, 1.0))
-    )
+    mean = torch.tensor(data.mean or (0.0,)).view(-1, 1, 1)
+    std = torch.tensor(data.std or (1.0,)).view(-1, 1, 1)
 
-    class Flat(torch.nn.Module):  # type: ignore[misc, name-defined]
-        """Turns pictures (B, 3, h, w) into flat maps of what the training makes of them."""
+    class FlatMaps(torch.nn.Module):  # type: ignore[misc, name-defined]
+        """Turns pictures (B, 3, h, w) into the training's input, and that into flat maps."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -136,7 +140,7 @@ def _flat(network: Any, data: DataSettings, factor: int) -> Any:
             inputs = (levels / 255 - mean.to(levels)) / std.to(levels)
             return self.network(inputs.to(pictures)).flatten(1)
 
-    return Flat()
+    return FlatMaps()
 
 
 _FAMILIES: dict[str, tuple[str, Callable[..., object], Callable[..., Backbone]]] = {
@@ -146,7 +150,7 @@ _FAMILIES: dict[str, tuple[str, Callable[..., object], Callable[..., Backbone]]]
     "timm": ("timm:MODEL[@FILE]", checkpoints.find_timm, checkpoints.load_timm),
     "trained": ("trained:FOLDER", _find_trained, _load_trained),
 }  # fmt: skip
-"""How networks of a family are named, found and loaded."""
+"""The form of a family's names, and the functions that find and load its networks."""
 
 FAMILIES = tuple(usage for usage, *_ in _FAMILIES.values())
 """Forms of the names that are not in :data:`BACKBONES`."""

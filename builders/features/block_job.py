@@ -1,7 +1,7 @@
-"""Work of a network on a data set's images, in blocks of ids: what features and captions share.
+"""Run a network on a data set's images in blocks of ids, for features or captions.
 
-It streams, goes on where it was stopped, and is the same with every engine: the unit is a block of
-images by their ids; within it batches of one size, from its first image on.
+Work streams, continues where it was stopped, and has the same result with every engine: a block is
+computed in one process, in batches of one size from its first image on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ JOURNAL_FILE = "extraction.json"
 LOCK_FILE = ".lock"
 
 BLOCKS: dict[Device, int] = {"cuda": 1024, "cpu": 128}
-"""Images of a block, which a killed run loses.  Block b is the ids from their number · b."""
+"""Images of a block, the most that a killed run loses; block b has the ids from their number·b."""
 
 
 class DeviceMemoryError(EngineError):
@@ -53,17 +53,16 @@ class Settings:
     weights
         The folder that ``fslbench-build fetch`` has filled, and of other checkpoints.
     batch
-        Pictures at a time, at most a block: 32 unless given, on a GPU what half of its memory
-        holds.
+        Pictures at a time, at most a block; by default 32, on a GPU what half of its memory holds.
     workers
-        Processes that decode, for each that computes: one for four threads unless given, for a GPU
-        as many as threads.
+        Processes that decode, for each that computes; by default one for four threads, for a GPU
+        one for each.
     threads
-        Of the processor, for each process that computes: all unless given, for a GPU 16.
+        Processor threads for each process that computes; by default all, for a GPU 16.
     block
-        Images of a block, 1024 on a GPU and 128 elsewhere unless given.
+        Images of a block; by default 1024 on a GPU and 128 elsewhere.
     engine
-        What computes the blocks.
+        The engine that computes the blocks.
     """
 
     weights: Path | None = None
@@ -88,7 +87,7 @@ class Settings:
                 raise SpecError(f"{name} is {value}", expected=f"{least} to {most}")
 
     def workers_for(self, threads: int) -> int:
-        """Return how many processes decode for a network with so many threads."""
+        """Return how many processes decode for a network with this number of threads."""
         if self.workers is not None:
             return self.workers
         return threads if self.device == "cuda" else max(1, threads // 4)
@@ -96,10 +95,9 @@ class Settings:
 
 @dataclass(frozen=True)
 class BlockNetwork(ABC):
-    """A named network that any process can load, and what it makes of blocks of images.
+    """A named network that any process can load, and what it computes from blocks of images.
 
-    The name begins with that of its family; `weights` is a folder of checkpoints, and `device`
-    where the network computes.
+    The name begins with that of its family; `weights` is a folder of checkpoints.
     """
 
     name: str
@@ -107,7 +105,7 @@ class BlockNetwork(ABC):
     device: Device = "cpu"
 
     too_large: ClassVar[str]
-    """The error for so many pictures at a time (``{}``) that they do not fit."""
+    """The start of the error for a batch (``{}`` pictures) that does not fit into memory."""
     most: ClassVar[int] = 2**20
     """The most images of a block."""
 
@@ -117,7 +115,7 @@ class BlockNetwork(ABC):
 
     @abstractmethod
     def batch_for(self, network: Any) -> int:
-        """Choose how many pictures the loaded network takes at a time."""
+        """Choose how many pictures the load_once network takes at a time."""
 
     def depends_on(self) -> dict[str, Any]:
         """Return what its results depend on besides network, machine, threads and batches."""
@@ -127,18 +125,18 @@ class BlockNetwork(ABC):
     def results(
         self, job: BlockJob, blocks: list[int], network: Any, batches: Batches
     ) -> Iterator[NDArray[Any]]:
-        """Compute the values of blocks' images; the next pictures are on their way meanwhile."""
+        """Yield the values of each block's images, while the next pictures are read."""
 
 
 @lru_cache(maxsize=1)
-def loaded(network: BlockNetwork) -> Any:
+def load_once(network: BlockNetwork) -> Any:
     """Load a network; a process keeps the last one."""
     return network.load()
 
 
 @dataclass(frozen=True)
 class Survey:
-    """The job that returns what the results will depend on, on the machines of the work."""
+    """A job that returns the provenance of results, found on the machines of the work."""
 
     network: BlockNetwork
     threads: int
@@ -151,33 +149,35 @@ class Survey:
         return self.network.device
 
     def start(self) -> Work[int, dict[str, Any]]:
-        """Load the network."""
-        return lambda blocks: (self._facts() for _ in blocks)
+        """Return what surveys the machine; its one block has no meaning."""
+        return lambda blocks: (self._provenance() for _ in blocks)
 
-    def _facts(self) -> dict[str, Any]:
+    def _provenance(self) -> dict[str, Any]:
         machine = facts(self.device, self.network.name)
         with reproducible(self.threads):
-            network = loaded(self.network)
+            network = load_once(self.network)
             batch = min(self.batch or self.network.batch_for(network), self.block)
         sizes = {"threads": self.threads, "batch": batch, "block": self.block}
         return {**network.describe(), **machine, **sizes, **self.network.depends_on()}
 
 
-def surveyed(
+def survey(
     network: BlockNetwork, images: ImageSet, settings: Settings, batch: int | None
 ) -> dict[str, Any]:
-    """Return what a network's results depend on, with a `batch` where settings have none."""
-    threads, block = settings.threads or default_threads(settings.device), settings.block
-    survey = Survey(network, threads, settings.batch or batch, min(block, network.most))
-    ((_, found),) = settings.engine.run(survey, [0])
-    return {**found, "dataset": images.name, "images": content_digest(images.images)}
+    """Return the provenance of a network's results, with a `batch` where settings have none."""
+    threads = settings.threads or default_threads(settings.device)
+    block = min(settings.block, network.most)
+    job = Survey(network, threads, settings.batch or batch, block)
+    ((_, provenance),) = settings.engine.run(job, [0])
+    return {**provenance, "dataset": images.name, "images": content_digest(images.images)}
 
 
 @dataclass(frozen=True)
 class BlockJob:
-    """The job that computes blocks; block b is the ids from ``block``·b on.
+    """The job that computes blocks; block b has the ids from ``block``·b on.
 
-    A machine that differs from what was `surveyed` is refused; `workers` are processes that decode.
+    A machine that differs from the provenance that was `surveyed` is refused; `workers` is the
+    number of processes that decode.
     """
 
     network: BlockNetwork
@@ -203,7 +203,7 @@ class BlockJob:
     def start(self) -> Work[int, NDArray[Any]]:
         """Load the network, and start the processes that decode."""
         check_facts(self.surveyed, self.network.name)
-        network = loaded(self.network)
+        network = load_once(self.network)
         reader = Reader(self.images, network.preprocessing, for_gpu=self.on_gpu)
         batches = Batches(reader, self.workers, pinned=self.device == "cuda")
 
@@ -226,7 +226,7 @@ class BlockJob:
         return range(block * size, min((block + 1) * size, len(self.images.images)))
 
     def batches_of(self, blocks: Sequence[int]) -> Iterator[range]:
-        """Cut the ids of blocks into batches of one size, from the first id of each block on."""
+        """Cut the ids of blocks into batches of one size, from the first id of each block."""
         size = int(self.surveyed["batch"])
         for ids in map(self.ids_of, blocks):
             for first in range(0, len(ids), size):
@@ -241,10 +241,11 @@ class BlockJob:
             yield batch
 
     def compute(self, work: WorkFolder, engine: Engine, progress: Progress) -> range:
-        """Compute the blocks that are not made yet into a folder; gives the numbers of all."""
+        """Compute the blocks that a folder does not have yet; returns the numbers of all blocks."""
         blocks = range(-(-len(self.images.images) // int(self.surveyed["block"])))
         missing = [block for block in blocks if work.kept(work.step(block)) is None]
-        progress(sum(len(self.ids_of(b)) for b in blocks if b not in missing), resumed=True)
+        kept = sum(len(self.ids_of(block)) for block in blocks if block not in missing)
+        progress(kept, resumed=True)
         for block, values in engine.run(self, missing):
             work.make(work.step(block, values))
             progress(len(self.ids_of(block)))
@@ -252,7 +253,7 @@ class BlockJob:
 
 
 class WorkFolder(Journal):
-    """The blocks of one extraction, or of captions, each a step that is one file."""
+    """The blocks of features or captions in a folder, each a step with one file."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, JOURNAL_FILE, LOCK_FILE, "extraction")
@@ -260,7 +261,7 @@ class WorkFolder(Journal):
     def step(self, block: int, *values: NDArray[Any]) -> Step:
         """Return the step that writes the values of a block."""
         name = f"{block:08d}.npy"
-        return Step(name, [self.of], partial(self._write, name, *values))
+        return Step(name, [self.made_of], partial(self._write, name, *values))
 
     def _write(self, name: str, values: NDArray[Any]) -> Made:
         file = io.BytesIO()
@@ -275,9 +276,9 @@ class WorkFolder(Journal):
         return values
 
     def check_unchanged(self, images: ImageSet) -> None:
-        """Throw all blocks away if the raw folder changed while they were made.
+        """Remove all blocks if the raw folder changed while they were made.
 
-        Where each image is a file of its own it was compared with its hash when it was decoded.
+        An image that is a file of its own was compared with its hash when it was decoded.
         """
         paths, file = images.images.column("path").to_pylist(), images.file
         if file is not None and all(map(file, paths)):
@@ -289,7 +290,7 @@ class WorkFolder(Journal):
             raise
 
     def remove(self) -> None:
-        """End the extraction: its features lie elsewhere.  Folders left empty go too."""
+        """Remove the folder, and those above it that are left empty."""
         shutil.rmtree(self.folder)
         self.close()
         for folder in (self.folder.parent, self.folder.parent.parent):
@@ -298,35 +299,37 @@ class WorkFolder(Journal):
 
 
 @contextmanager
-def worked(
+def computed(
     network: BlockNetwork, images: ImageSet, folder: Path, settings: Settings, progress: Progress
 ) -> Iterator[tuple[Iterable[NDArray[Any]], dict[str, Any]]]:
-    """Compute the values of all images, block by block, with what they depend on.
+    """Compute the values of all images, block by block, and their provenance.
 
-    Finished blocks lie in `folder`, in one for the network and the data set, and are removed at
-    the end, unless the context is left by an exception.  SourceError if an image cannot be read,
-    OutputError if the folder holds an unfinished run of something else, EngineError if there is no
-    such device or machines differ.
+    Finished blocks lie below `folder`, in a folder for the network and the data set, which is
+    removed at the end unless the context is left by an exception.  SourceError if an image cannot
+    be read, OutputError if the folder holds an unfinished run of something else, EngineError if
+    there is no such device or machines differ.
     """
     work, anew = WorkFolder(folder / slug(network.name)[-80:] / images.name), False
     try:
-        made = surveyed(network, images, settings, (work.of or {}).get("batch"))
+        provenance = survey(network, images, settings, (work.made_of or {}).get("batch"))
         while True:
             expected = "the same images, backbone and settings as when it was begun"
-            work.begin(made, anew=anew, expected=expected)
-            job = BlockJob(network, images, made, settings.workers_for(made["threads"]))
+            work.begin(provenance, anew=anew, expected=expected)
+            workers = settings.workers_for(provenance["threads"])
             try:
+                job = BlockJob(network, images, provenance, workers)
                 blocks = job.compute(work, settings.engine, progress)
                 break
             except DeviceMemoryError:
-                if made["batch"] == 1:
+                if provenance["batch"] == 1:
                     raise
-                made, anew = {**made, "batch": made["batch"] // 2}, True
+                provenance = {**provenance, "batch": provenance["batch"] // 2}
+                anew = True
         work.check_unchanged(images)
-        yield map(work.values, blocks), made
+        yield map(work.values, blocks), provenance
     except BaseException:
         work.close()
         raise
     finally:
-        loaded.cache_clear()
+        load_once.cache_clear()
     work.remove()

@@ -1,9 +1,8 @@
-"""Models of open_clip and timm: where their weights are, and how they are loaded.
+"""Find and load the weights of models of open_clip and timm.
 
-Features of ``open_clip:ARCH/TAG_OR_FILE`` are image embeddings, not normalised; a tag of weights
-trained with QuickGELU gets it.  Those of ``timm:MODEL[@FILE]`` are what its classifier would
-see; MODEL may name the weights too, ``resnet18.a1_in1k``, and FILE is a checkpoint instead of the
-Hub's.
+Features of ``open_clip:ARCH/TAG_OR_FILE`` are image embeddings, not normalised; weights that were
+trained with QuickGELU get it by their tag.  Features of ``timm:MODEL[@FILE]`` are the input of its
+classifier; MODEL may name the weights too, ``resnet18.a1_in1k``, and FILE replaces the Hub's.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ _OPEN_CLIP_CONFIG = ("mean", "std", "interpolation", "resize_mode")
 """The preprocessing fields of a tag of open_clip."""
 
 TIMM_FILES = ("model.safetensors", "pytorch_model.bin")
-"""Of timm's repositories on the Hub, best first."""
+"""Files of timm's repositories on the Hub, best first."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The weights of a model, by ``FAMILY:MODEL`` with a file's name in place of its path.
+    """The weights of a model; its name is ``FAMILY:MODEL``, with file names instead of paths.
 
-    `weights` is where they came from, and `config` the library's configuration of them.
+    `weights` describes where they came from; `config` is the library's configuration of them.
     """
 
     name: str
@@ -43,7 +42,7 @@ class Checkpoint:
 
 
 def local_file(text: str, folder: Path | None) -> Path | None:
-    """Find the file of that path, as it is or in the weights folder; None if there is neither."""
+    """Find a file by its path, as it is or below the weights folder; None if there is none."""
     for path in (Path(text).expanduser(), *([folder / text] if folder else [])):
         if path.is_file():
             return path
@@ -55,8 +54,8 @@ def hub_file(
 ) -> tuple[Path, dict[str, str]]:
     """Find a file of a model repository in the Hub's cache or on the Hub, and describe it.
 
-    `repo` is ``owner/name``, perhaps with ``@revision``; the first of `files` that is there counts.
-    BackboneError names the file to provide, and how (`by_hand`).
+    `repo` is ``owner/name``, perhaps with ``@revision``; the first of `files` that exists is taken.
+    BackboneError says which file to provide, and how (`by_hand`).
     """
     repo, _, revision = repo.partition("@")
     problem: HubError | None = None
@@ -80,7 +79,7 @@ def hub_file(
 
 @contextmanager
 def loading(name: str, path: Path) -> Iterator[None]:
-    """Turn any error of a library that cannot load a checkpoint into a BackboneError."""
+    """Turn any error of a library that loads a checkpoint into a BackboneError."""
     try:
         yield
     except (FSLBenchError, MemoryError):
@@ -96,7 +95,7 @@ def loading(name: str, path: Path) -> Iterator[None]:
 
 
 def find_open_clip(spec: str, folder: Path | None, family: str = "open_clip") -> Checkpoint:
-    """Find the weights of ``ARCH/TAG_OR_FILE``; `family` stands before it in their name."""
+    """Find the weights of ``ARCH/TAG_OR_FILE``; their name begins with `family`."""
     open_clip = require("open_clip")
     arch, _, wanted = spec.partition("/")
     if arch not in open_clip.list_models():
@@ -139,7 +138,7 @@ def load_open_clip(spec: str, folder: Path | None, paper: Preprocessing | None =
     """Load the image tower of ``ARCH/TAG_OR_FILE``, with its own preprocessing or the paper's."""
     checkpoint = find_open_clip(spec, folder)
     tower = create_open_clip(checkpoint, force_image_size=paper.crop if paper else None).visual
-    # of towers that give the tokens too (CoCa), the embedding alone
+    # a tower may return the tokens with the embedding (CoCa)
     tower.register_forward_hook(lambda _, __, out: out[0] if isinstance(out, tuple) else out)
     return Backbone(
         checkpoint.name,
@@ -151,7 +150,7 @@ def load_open_clip(spec: str, folder: Path | None, paper: Preprocessing | None =
 
 
 def open_clip_preprocessing(config: dict[str, Any]) -> Preprocessing:
-    """Return the steps of open_clip's ``image_transform_v2`` in evaluation, for a configuration."""
+    """Translate a configuration as open_clip's ``image_transform_v2`` reads it in evaluation."""
     size = config["size"]
     size = (size, size) if isinstance(size, int) else tuple(size)
     sides: dict[str, Any] = {"shortest": "short", "longest": "long", "squash": "both"}
@@ -209,7 +208,7 @@ def load_timm(spec: str, folder: Path | None, paper: Preprocessing | None = None
     overlay: dict[str, Any] = {"custom_load": False}
     with loading(checkpoint.name, file):
         if "@" in checkpoint.name:
-            overlay |= _of_file(file, config)
+            overlay |= _file_overlay(file, config)
         overlay["file"] = str(file)
         module = timm.create_model(
             checkpoint.model, pretrained=True, pretrained_cfg_overlay=overlay, **size
@@ -225,7 +224,7 @@ def load_timm(spec: str, folder: Path | None, paper: Preprocessing | None = None
 
 
 def timm_preprocessing(config: dict[str, Any]) -> Preprocessing:
-    """Return the steps of timm's ``create_transform`` in evaluation, for a data configuration."""
+    """Translate a data configuration as timm's ``create_transform`` reads it in evaluation."""
     channels, tall, wide = config["input_size"]
     kernel, mode = config["interpolation"], config["crop_mode"]
     sides: dict[str, Any] = {"center": "short", "border": "long", "squash": "both"}
@@ -247,8 +246,8 @@ def timm_preprocessing(config: dict[str, Any]) -> Preprocessing:
     )
 
 
-def _of_file(file: Path, config: Any) -> dict[str, Any]:
-    """Return where a checkpoint differs from the model's own: number of classes, or format."""
+def _file_overlay(file: Path, config: Any) -> dict[str, Any]:
+    """Return the fields in which a file differs from timm's own: number of classes, or format."""
     if file.suffix == ".npz":
         return {"custom_load": True}
     state = require("timm.models").load_state_dict(str(file))

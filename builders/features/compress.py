@@ -1,6 +1,6 @@
-"""Features made small: projected onto their principal directions and rounded to int8 steps.
+"""Compress features: project them onto principal directions and round to int8 steps.
 
-The directions are right singular vectors of the uncentred matrix (N, D) of a data set's own
+The directions are the right singular vectors of the uncentred matrix (N, D) of a data set's
 L2-normalised features.  Such a set is named after its backbone: ``efficientnet_lite0-pca128``.
 """
 
@@ -18,15 +18,15 @@ from benchmark_spec.errors import SpecError
 DIMENSIONS = 128
 
 STORED = {"dtype": "float32", "stored": "float32"}
-"""The dtype of a projection in its provenance: steps times their scale are stored."""
+"""The dtypes in a projection's provenance: steps times their scale are stored."""
 
 _NAME = re.compile(r"(.+)-pca([1-9][0-9]{0,3})")
 _ROWS = 4096
-"""Rows that are worked on at once."""
+"""Rows that are computed at once."""
 
 
 def base_of(name: str) -> tuple[str, int | None]:
-    """Split the name of a feature set: backbone, and dimensions if it is projected to some."""
+    """Split the name of a feature set into backbone and dimensions, None if not projected."""
     match = _NAME.fullmatch(name)
     return (match[1], int(match[2])) if match else (name, None)
 
@@ -49,10 +49,10 @@ def pca_int8(
     if values[-1] <= 0:
         raise SpecError("features that are all zero cannot be projected")
     directions = np.ascontiguousarray(vectors[:, ::-1][:, :dimensions])
-    largest = np.abs(directions).argmax(axis=0)  # which is positive
+    largest = np.abs(directions).argmax(axis=0)  # the entry that is made positive
     directions *= np.sign(directions[largest, np.arange(dimensions)])
-    top = max(float(np.abs(rows @ directions).max()) for rows in _blocks(features))
-    scale = float(np.float32(top / 127))
+    most = max(float(np.abs(rows @ directions).max()) for rows in _blocks(features))
+    scale = float(np.float32(most / 127))
     steps = [np.rint(rows @ directions / scale).astype(np.int8) for rows in _blocks(features)]
     kept = float(values[::-1][:dimensions].sum() / values.sum())
     about = {
@@ -65,7 +65,7 @@ def pca_int8(
 
 
 def _blocks(features: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
-    """Yield the unit rows of so many images at once."""
+    """Yield the unit rows of images, a block at a time."""
     for first in range(0, len(features), _ROWS):
         yield unit_rows(features[first : first + _ROWS])
 

@@ -1,7 +1,7 @@
-"""Reading and decoding of pictures for a network, by processes of their own, in order.
+"""Read and decode pictures for a network, in separate processes and in order.
 
-For a network on the CPU these give its very input.  For one on a GPU they give grey levels, or of a
-JPEG file that the GPU decodes alike its bytes; the rest is done there, a few batches ahead.
+For a network on the CPU they make its input.  For one on a GPU they make grey levels, or the bytes
+of a JPEG file that the GPU decodes to the same picture; the GPU does the rest, a few batches ahead.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Ids = Sequence[int]
 
 @dataclass(frozen=True)
 class Batch:
-    """Pictures of some ids, one after the other, in one piece of memory.
+    """The pictures of some ids, one after the other, in one piece of memory.
 
-    `data` is float32 (B, 3, H, W), the network's input, where `shapes` is empty; else uint8 (n,),
-    with the shape of each picture: (3, h, w) of grey levels, (n,) of a JPEG file's bytes.
+    Without `shapes`, `data` is the network's input, float32 (B, 3, H, W); else it is uint8 (n,),
+    and `shapes` has that of each picture: (3, h, w) of grey levels, (n,) of a JPEG file's bytes.
     `problem` is the first image that cannot be read, and why; there is no data then.
     """
 
@@ -44,11 +44,11 @@ class Batch:
     problem: tuple[int, str] | None = None
 
     def pin_memory(self) -> Batch:
-        """Put it where the GPU fetches it without waiting; called by torch's loader."""
+        """Return it in pinned memory, as torch's loader asks."""
         return replace(self, data=self.data.pin_memory())
 
     def parts(self) -> list[Any]:
-        """Take each picture's part of `data`, in its shape."""
+        """Return each picture's part of `data`, in its shape."""
         sizes = [math.prod(shape) for shape in self.shapes]
         pieces = self.data.split(sizes)
         return [piece.view(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
@@ -57,8 +57,8 @@ class Batch:
 class Reader:
     """Reads the pictures of a data set in the processes of torch's loader.
 
-    It gives the network's inputs; or, `for_gpu`, what a GPU makes them of: the bytes of JPEG files,
-    and grey levels where there is no plain one.
+    It makes the network's inputs; or, `for_gpu`, the bytes of plain JPEG files and the grey levels
+    of other pictures.
     """
 
     def __init__(
@@ -67,18 +67,18 @@ class Reader:
         self.images, self.preprocessing, self.for_gpu = images, preprocessing, for_gpu
         self.paths: list[str] = images.images.column("path").to_pylist()
         self.digests: list[str | None] = images.images.column("sha256").to_pylist()
-        refuses = bool(preprocessing.sizes or preprocessing.grey)
-        self._checks = refuses and images.name != canaries.NAME  # which all networks see
+        refuses_some = bool(preprocessing.sizes or preprocessing.grey)
+        self._checks = refuses_some and images.name != canaries.NAME  # which every network takes
 
     def __getitems__(self, ids: Ids) -> Batch:
-        """Read a batch, as far as its images can be read."""
+        """Read a batch; one without data if an image cannot be read."""
         torch, parts = require("torch"), []
         for image_id in ids:
             try:
                 parts.append(torch.from_numpy(self._read(image_id)))
             except Exception as error:
-                why = str(error).splitlines()[0] if str(error) else repr(error)
-                return Batch(ids, torch.empty(0), problem=(image_id, why))
+                reason = str(error).splitlines()[0] if str(error) else repr(error)
+                return Batch(ids, torch.empty(0), problem=(image_id, reason))
         if not self.for_gpu:
             return Batch(ids, torch.stack(parts))
         shapes = tuple(tuple(part.shape) for part in parts)
@@ -104,7 +104,7 @@ class Reader:
 
 
 def is_plain_jpeg(data: bytes) -> bool:
-    """Return whether it is a whole JPEG file of the usual kind, which every decoder reads alike."""
+    """Return whether a file is a whole JPEG of the usual kind, which all decoders read alike."""
     if not data.startswith(b"\xff\xd8\xff") or not data.rstrip(b"\0").endswith(b"\xff\xd9"):
         return False
     try:
@@ -119,7 +119,7 @@ def is_plain_jpeg(data: bytes) -> bool:
 
 
 class Batches:
-    """Decoded batches, in order; its processes stay from one call to the next."""
+    """Decodes batches in order; its processes stay from one call to the next."""
 
     def __init__(self, reader: Reader, workers: int, *, pinned: bool) -> None:
         torch = require("torch")
@@ -139,7 +139,7 @@ class Batches:
         )
 
     def __call__(self, batches: Iterable[Ids]) -> Iterator[Batch]:
-        """Return the batch of each list of ids; EngineError if a decoding process was killed."""
+        """Yield the batch of each list of ids; EngineError if a decoding process was killed."""
         self._ids[:] = batches
         try:
             yield from self._loader
@@ -165,7 +165,7 @@ T = TypeVar("T")
 def inputs_on_gpu(
     batches: Iterable[Batch], preprocessing: Preprocessing
 ) -> Iterator[tuple[Batch, Any]]:
-    """Return each batch with the network's input, float32 (B, 3, H, W) on the GPU."""
+    """Yield each batch with the network's input, float32 (B, 3, H, W) on the GPU."""
     torch = require("torch")
     stream = torch.cuda.Stream(priority=-1)  # its kernels go before the network's
 
@@ -175,31 +175,31 @@ def inputs_on_gpu(
                 pixels = preprocessing.batch(grey_levels(batch, "cuda"))
                 yield batch, pixels, stream.record_event()
 
-    for batch, pixels, done in ahead(prepared(), 3):
-        network = torch.cuda.current_stream()
-        network.wait_event(done)
-        pixels.record_stream(network)
+    for batch, pixels, is_prepared in ahead(prepared(), 3):
+        network_stream = torch.cuda.current_stream()
+        network_stream.wait_event(is_prepared)
+        pixels.record_stream(network_stream)
         yield batch, pixels
 
 
 def grey_levels(batch: Batch, device: str) -> list[Any]:
     """Return the pictures of a batch on a device, uint8 (3, h, w)."""
     parts = batch.parts()
-    coded = [i for i, part in enumerate(parts) if part.ndim == 1]
-    files, pictures = [parts[i] for i in coded], list(parts)
-    if len(coded) < len(parts):  # one copy for all
+    files = {i: part for i, part in enumerate(parts) if part.ndim == 1}
+    pictures = list(parts)
+    if len(files) < len(parts):  # one copy for all
         pictures = replace(batch, data=batch.data.to(device, non_blocking=True)).parts()
-    if coded:
-        for i, picture in zip(coded, _decoded(files, device), strict=True):
+    if files:
+        for i, picture in zip(files, _decoded([*files.values()], device), strict=True):
             pictures[i] = picture
     return pictures
 
 
 def _decoded(files: list[Any], device: str) -> list[Any]:
-    """Decode JPEG files, uint8 (n,) each, there by nvJPEG; what it refuses, by Pillow."""
+    """Decode JPEG files, uint8 (n,) each, on the device; if it refuses one, by Pillow."""
     io, torch = require("torchvision.io"), require("torch")
     try:
-        with warnings.catch_warnings():  # of its replacement by torchcodec, one day
+        with warnings.catch_warnings():  # it will once be replaced by torchcodec
             warnings.simplefilter("ignore", DeprecationWarning)
             pictures: list[Any] = io.decode_jpeg(files, mode=io.ImageReadMode.RGB, device=device)
     except RuntimeError:
@@ -211,13 +211,13 @@ def _decoded(files: list[Any], device: str) -> list[Any]:
 
 
 def ahead(items: Iterable[T], depth: int) -> Iterator[T]:
-    """Return the same items, made by a thread that is `depth` of them ahead."""
+    """Yield the same items, made by a thread that stays `depth` of them ahead."""
     source, end = iter(items), object()
     thread = ThreadPoolExecutor(1)
-    made: deque[Future[Any]] = deque(thread.submit(next, source, end) for _ in range(depth))
+    futures: deque[Future[Any]] = deque(thread.submit(next, source, end) for _ in range(depth))
     try:
-        while (item := made.popleft().result()) is not end:
-            made.append(thread.submit(next, source, end))
+        while (item := futures.popleft().result()) is not end:
+            futures.append(thread.submit(next, source, end))
             yield item
     finally:
         thread.shutdown(cancel_futures=True)

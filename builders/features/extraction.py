@@ -1,4 +1,4 @@
-"""Extracting the features of a data set by a backbone."""
+"""Extract the features of a data set by a backbone."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from builders.features.decoding import Batch, Batches, inputs_on_gpu, problem_of
 from builders.sources.image_set import ImageSet
 
 AGREEMENT = {"float32": 0.9999, "bfloat16": 0.95}
-"""The least cosine of each canary's features to another extraction's, by what was computed in."""
+"""The least cosine of each canary's features to those of another extraction, by dtype."""
 
 LARGEST_BATCH = 256
-"""The largest default batch: more makes no GPU faster."""
+"""The largest default batch: a larger one makes no GPU faster."""
 
 
 @dataclass(frozen=True)
 class Network(BlockNetwork):
-    """A named backbone, which makes features, float16 (n, D), of blocks."""
+    """A named backbone, which computes features, float16 (n, D), of blocks."""
 
     dtype: DType = "float32"
 
@@ -47,21 +47,21 @@ class Network(BlockNetwork):
         torch = require("torch")
         if network.device.type != "cuda":
             return 32
-        few = 8
+        tried = 8
         before = torch.cuda.memory_allocated()
         torch.cuda.reset_peak_memory_stats()
-        network.features(torch.zeros(few, 3, *network.preprocessing.crop, device="cuda"))
-        of_each = max(1, (torch.cuda.max_memory_allocated() - before) // few)
+        network.features(torch.zeros(tried, 3, *network.preprocessing.crop, device="cuda"))
+        bytes_each = max(1, (torch.cuda.max_memory_allocated() - before) // tried)
         torch.cuda.empty_cache()
-        fits = max(1, int(torch.cuda.mem_get_info()[0] // 2 // of_each))
-        return int(min(LARGEST_BATCH, 2 ** (fits.bit_length() - 1)))
+        fitting = max(1, int(torch.cuda.mem_get_info()[0] // 2 // bytes_each))
+        return int(min(LARGEST_BATCH, 2 ** (fitting.bit_length() - 1)))
 
     def depends_on(self) -> dict[str, Any]:
-        """Return who decodes and resizes, and how features are stored and compared."""
-        resizes = resizes_with(self.device)
+        """Return what decodes and resizes, and how features are stored and compared."""
+        resized_by = resizes_with(self.device)
         return {
-            "decoder": "nvJPEG, else Pillow" if resizes == TRITON else "Pillow",
-            "resized_by": resizes,
+            "decoder": "nvJPEG, else Pillow" if resized_by == TRITON else "Pillow",
+            "resized_by": resized_by,
             "stored": "float16",
             "agreement": AGREEMENT[self.dtype],
         }
@@ -69,30 +69,32 @@ class Network(BlockNetwork):
     def results(
         self, job: BlockJob, blocks: list[int], network: Backbone, batches: Batches
     ) -> Iterator[NDArray[np.float16]]:
-        """Compute the features of blocks, the last one while its successor is under way."""
+        """Yield the features of blocks; a GPU sends a block's while it computes the next batch."""
         parts: list[Any] = []
-        last: Callable[[], NDArray[np.float16]] | None = None
-        made = job.read(blocks, batches)
-        inputs: Iterator[tuple[Batch, Any]] = ((batch, batch.data) for batch in made)
+        pending: Callable[[], NDArray[np.float16]] | None = None
+        read = job.read(blocks, batches)
+        inputs: Iterator[tuple[Batch, Any]] = ((batch, batch.data) for batch in read)
         if job.on_gpu:
-            inputs = inputs_on_gpu(made, network.preprocessing)
+            inputs = inputs_on_gpu(read, network.preprocessing)
         for batch, pixels in inputs:
             parts.append(network.features(pixels))
-            if last is not None:
-                yield last()
-                last = None
+            if pending is not None:
+                yield pending()
+                pending = None
             ids = job.ids_of(batch.ids[0] // job.surveyed["block"])
             if batch.ids[-1] == ids[-1]:
-                last, parts = partial(self._finished, job.images, ids, _on_host(parts)), []
-                if self.device == "cpu":  # which else would wait until the next batch is under way
-                    yield last()
-                    last = None
-        if last is not None:
-            yield last()
+                pending = partial(self._finite, job.images, ids, _on_host(parts))
+                parts = []
+                if self.device == "cpu":  # on which nothing is gained by waiting
+                    yield pending()
+                    pending = None
+        if pending is not None:
+            yield pending()
 
-    def _finished(
+    def _finite(
         self, images: ImageSet, ids: range, on_host: Callable[[], NDArray[np.float16]]
     ) -> NDArray[np.float16]:
+        """Return the features of a block; SourceError if some are not finite."""
         features = on_host()
         infinite = np.flatnonzero(~np.isfinite(features).all(axis=1))
         if infinite.size:
@@ -106,7 +108,7 @@ class Network(BlockNetwork):
 
 
 def _on_host(parts: list[Any]) -> Callable[[], NDArray[np.float16]]:
-    """Send batches of features from the device; gives them, float16 (n, D), once there."""
+    """Send batches of features from the device; returns a function that waits for them, (n, D)."""
     torch = require("torch")
     features = torch.cat(parts).to(torch.float16)
     if features.device.type == "cpu":

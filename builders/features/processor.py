@@ -1,6 +1,6 @@
-"""The processor and the packages, on which a feature depends as well as on picture and network.
+"""The processor and the packages, on which features depend.
 
-They decide the order of sums, and so their last bits; all processes of a run have the same.
+They decide the order of sums, and so their last bits; all processes of a run must have the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LIBRARIES = {
     "blip": ("tokenizers", "transformers"),
     "vit_gpt2": ("tokenizers", "transformers"),
 }
-"""Of networks by the beginnings of their names, captioners among them; the others are timm's."""
+"""More packages, by the family that a network's or captioner's name begins with; else timm."""
 
 
 def default_device() -> Device:
@@ -45,7 +45,7 @@ def default_threads(device: Device = "cpu") -> int:
 
 
 def facts(device: Device, network: str) -> dict[str, Any]:
-    """Return this machine's kind of processor, and the packages that a network's code is in."""
+    """Return this machine's processor and the versions of the packages that a network uses."""
     torch = require("torch")
     check_device(device)
     if device == "cuda":
@@ -55,7 +55,7 @@ def facts(device: Device, network: str) -> dict[str, Any]:
     packages = {"fslbench": __version__}
     family = re.split("[:@]", network)[0]
     for name in sorted((*PACKAGES, *LIBRARIES.get(family, ("timm",)))):
-        with suppress(PackageNotFoundError):  # one that was built here, without its metadata
+        with suppress(PackageNotFoundError):  # a package built here, without metadata
             packages[name] = version(name)
     return {"device": device, "processor": processor, "packages": packages}
 

@@ -1,9 +1,9 @@
-"""Resizing pictures of all sizes at once on a GPU, by two kernels in Triton.
+"""Resize pictures of different sizes at once on a GPU, by two kernels in Triton.
 
-Photographs hardly ever share a size, and a launch for each of them takes longer than the network.
+Photographs rarely share a size, and a launch for each of them takes longer than the network.
 Columns come first and rows second, each rounded to whole grey levels, as in Pillow; the arithmetic
-is that of torch's antialiased resizing (``UpSampleKernel``, of Pillow's ``Resample.c``), so that
-only ties are rounded otherwise.
+is that of torch's antialiased resizing (``UpSampleKernel``, after Pillow's ``Resample.c``), so that
+only ties are rounded differently.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def resize(
 ) -> Any:
     """Return whole grey levels, float32 (B, 3, H, W), of pictures uint8 (3, h, w) on a device.
 
-    Each becomes `resized` (height, width), of which the `crop` from its corner (top, left) on is
-    taken; beyond the picture are the grey levels `fill` of red, green and blue.
+    Each becomes `resized` (height, width); then `crop` is cut out from its corner (top, left).
+    Beyond the picture are the grey levels `fill` of red, green and blue.
     """
     device, (tall, wide) = pictures[0].device, crop
     pictures = [picture.contiguous() for picture in pictures]
@@ -43,19 +43,19 @@ def resize(
     addresses = [picture.data_ptr() for picture in pictures]
     facts = np.column_stack([addresses, places, sizes, resized, corners])
     scales = sizes.astype(np.float32) / np.array(resized, np.float32)
-    on_device = [_sent(torch.from_numpy(table), device) for table in (facts, scales)]
+    tables = [_sent(torch.from_numpy(table), device) for table in (facts, scales)]
     between = torch.empty(3 * wide * int(sizes[:, 0].sum()), dtype=torch.uint8, device=device)
     grey = torch.empty((len(pictures), 3, tall, wide), device=device)
-    how = (triton.next_power_of_2(wide), ROWS, SUPPORT[interpolation])
-    blocks = triton.cdiv(int(sizes[:, 0].max()), ROWS)
-    _columns[(blocks, 3, len(pictures))](*on_device, between, wide, *how)
-    grid = (triton.cdiv(tall, ROWS), 3, len(pictures))
-    _rows[grid](*on_device, between, grey, *fill, tall, wide, *how)
+    constants = (triton.next_power_of_2(wide), ROWS, SUPPORT[interpolation])
+    columns_grid = (triton.cdiv(int(sizes[:, 0].max()), ROWS), 3, len(pictures))
+    _columns[columns_grid](*tables, between, wide, *constants)
+    rows_grid = (triton.cdiv(tall, ROWS), 3, len(pictures))
+    _rows[rows_grid](*tables, between, grey, *fill, tall, wide, *constants)
     return grey
 
 
 def _sent(table: Any, device: Any) -> Any:
-    """Send a table to a device without waiting for what goes on there."""
+    """Send a table to a device without waiting for the work there."""
     if device.type != "cuda":
         return table
     return table.pin_memory().to(device, non_blocking=True)

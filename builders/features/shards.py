@@ -1,4 +1,4 @@
-"""Cutting the features of a data set, which come in pieces, into shards."""
+"""Cut the features of a data set, which come in pieces, into shards."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Pieces: TypeAlias = Iterable[NDArray[Any]]
 """Features (n, D) in the order of image ids, one array after another."""
 
 MOST_STEPS = 127
-"""Steps from zero that a rounded feature may be, upwards and downwards."""
+"""The most steps from zero that a rounded feature may be."""
 
 _TYPES = "float16, or int8 with a scale"
 
 
 def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
-    """Make a table of features (n, D), of a type that is stored; image ids begin at `first`."""
+    """Make a table of float16 or float32 features (n, D); image ids begin at `first`."""
     if values.ndim != 2 or values.dtype not in (np.float16, np.float32):
         raise SpecError(
             f"features are of type {values.dtype} and shape {values.shape}",
@@ -37,31 +37,31 @@ def feature_table(values: NDArray[Any], first: int = 0) -> pa.Table:
 
 
 def cut(pieces: Pieces, images: int, where: str, scale: float | None = None) -> Iterator[pa.Table]:
-    """Return the shards of a feature set, one at a time; no more than one is held in memory.
+    """Yield the shards of a feature set; at most one is held in memory.
 
-    Steps of a `scale`, which are int8, become the float32 values that they stand for.  Pieces that
-    are not one finite row for each image, in order, are a SpecError.
+    Steps of a `scale`, which are int8, become the float32 values that they stand for.  SpecError
+    unless the pieces have one finite row for each image.
     """
     held: list[pa.Table] = []
-    size, first, kind = 0, 0, None
+    held_rows, first, schema = 0, 0, None
     for piece in pieces:
         if not len(piece):
             continue
         table = feature_table(_stored(piece, first, where, scale), first)
-        kind = kind or table.schema
-        if table.schema != kind:
+        schema = schema or table.schema
+        if table.schema != schema:
             raise SpecError(
                 f"{where}: features from image {first} on are {table.schema.field('feature').type}",
-                expected=str(kind.field("feature").type),
+                expected=str(schema.field("feature").type),
             )
         first += len(table)
-        while size + len(table) >= manifest.SHARD_IMAGES:
-            part = manifest.SHARD_IMAGES - size
-            yield pa.concat_tables([*held, table.slice(0, part)])
-            table, held, size = table.slice(part), [], 0
+        while held_rows + len(table) >= manifest.SHARD_IMAGES:
+            missing = manifest.SHARD_IMAGES - held_rows
+            yield pa.concat_tables([*held, table.slice(0, missing)])
+            table, held, held_rows = table.slice(missing), [], 0
         if len(table):
             held.append(table)
-            size += len(table)
+            held_rows += len(table)
     if first != images:
         raise SpecError(
             f"{where}: features of {first} images, not one row for each image: {images}"
@@ -71,7 +71,7 @@ def cut(pieces: Pieces, images: int, where: str, scale: float | None = None) -> 
 
 
 def _stored(values: NDArray[Any], first: int, where: str, scale: float | None) -> NDArray[Any]:
-    """Return one piece, from image `first` on, as it is stored; refuse other values."""
+    """Return a piece, whose first image is `first`, as it is stored; refuse other values."""
     finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
     if not finite.all():
         image = first + int(finite.argmin())
@@ -93,7 +93,7 @@ def _multiplied(steps: NDArray[np.int8], scale: float) -> NDArray[np.float32]:
 
 def are_steps(values: NDArray[Any], scale: float) -> bool:
     """Return whether float32 features are -127..127 times their scale, to the last bit."""
-    with np.errstate(all="ignore"):  # values of strangers
+    with np.errstate(all="ignore"):  # values and scale may be anything
         steps = np.rint(values / np.float32(scale))
-    few = bool((np.abs(steps) <= MOST_STEPS).all())
-    return few and np.array_equal(_multiplied(steps.astype(np.int8), scale), values)
+    in_range = bool((np.abs(steps) <= MOST_STEPS).all())
+    return in_range and np.array_equal(_multiplied(steps.astype(np.int8), scale), values)

@@ -123,7 +123,7 @@ class FeatureBuild:
         of, base = [name, self.writer.digest("images", dataset)], base_of(name)[0]
         if is_network(base):
             given = self._extracted.get((dataset, base))
-            tables = given.of(dataset) if given else []
+            tables = given.shards(dataset) if given else []
             of += [self.settings.device, self.settings.dtype, *(table.digest for table in tables)]
         return of
 

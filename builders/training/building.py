@@ -1,4 +1,4 @@
-"""Networks and methods as a training's settings name them."""
+"""Build the network and the method that a training's settings name."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from fslbench_data.evaluation.adapters import load_object
 from fslbench_data.files import sha256_of
 
 OWN = "MODULE:CLASS, such as my_methods:MyMethod"
-_OF_DATA = ("classes", "side", "way")
-"""What a method may take in addition to its settings."""
+_FROM_DATA = ("classes", "side", "way")
+"""The parameters that a method may have in addition to its settings."""
 
 
 def method_class(name: str) -> type[Method]:
-    """Return the class of a method: one of ours, or one that ``MODULE:CLASS`` imports."""
+    """Return the class of a method: one of the package, or one imported from ``MODULE:CLASS``."""
     if ":" not in name:
         if name not in METHODS:
             raise UnknownNameError("method", name, METHODS, fix=f"or name one of your own: {OWN}")
@@ -56,10 +56,10 @@ def method_class(name: str) -> type[Method]:
 
 
 def check_method(settings: RunSettings) -> None:
-    """Raise UnknownNameError or SpecError if there is no such method or setting of it."""
+    """Raise UnknownNameError or SpecError if the method or one of its settings does not exist."""
     kind = method_class(settings.method)
-    takes = signature(kind).parameters
-    names = set(takes) - {"network", *_OF_DATA}
+    parameters = signature(kind).parameters
+    names = set(parameters) - {"network", *_FROM_DATA}
     types = get_type_hints(kind.__init__) if settings.method in METHODS else {}
     for name, value in settings.settings.items():
         if name not in names:
@@ -70,20 +70,20 @@ def check_method(settings: RunSettings) -> None:
             raise SpecError(
                 f"{name} is {error.value}",
                 where=f"settings of {settings.method}",
-                expected=f"{error.expected}, such as {takes[name].default}",
+                expected=f"{error.expected}, such as {parameters[name].default}",
             ) from None
 
 
 def build_method(settings: RunSettings, classes: int) -> Method:
-    """Make a method with new weights, which follow from the seed, for so many `classes`."""
+    """Make a method for a number of training classes, with new weights drawn from the seed."""
     check_method(settings)
     kind = method_class(settings.method)
-    takes = signature(kind).parameters
-    of_data = (classes, settings.data.side, settings.training.protocol.way)
-    needed: dict[str, Any] = {n: v for n, v in zip(_OF_DATA, of_data, strict=True) if n in takes}
+    values = (classes, settings.data.side, settings.training.protocol.way)
+    from_data = dict(zip(_FROM_DATA, values, strict=True))
+    taken: dict[str, Any] = {n: v for n, v in from_data.items() if n in signature(kind).parameters}
     torch.manual_seed(settings.seed)
     try:
-        return kind(build_network(settings), **needed, **settings.settings)
+        return kind(build_network(settings), **taken, **settings.settings)
     except FSLBenchError:
         raise
     except Exception as error:  # of a method of one's own, or of torch for want of memory
@@ -95,17 +95,22 @@ def build_method(settings: RunSettings, classes: int) -> Method:
 
 def build_network(settings: RunSettings) -> Network:
     """Make a network with new weights."""
-    how, inputs = settings.network, settings.data.inputs
-    if how.name == "resnet12":
-        drops: dict[str, Any] = {n: getattr(how, n) for n in ("drop", "drop_block", "drop_ramp")}
-        network: Network = ResNet12(pools=how.pools, inputs=inputs, **drops)
+    chosen, inputs = settings.network, settings.data.inputs
+    if chosen.name == "resnet12":
+        network: Network = ResNet12(
+            pools=chosen.pools,
+            inputs=inputs,
+            drop=chosen.drop,
+            drop_block=chosen.drop_block,
+            drop_ramp=chosen.drop_ramp,
+        )
     else:
-        network = Conv4(how.channels, how.pools, how.slope, inputs)
+        network = Conv4(chosen.channels, chosen.pools, chosen.slope, inputs)
     network.mixed = settings.training.precision == "bfloat16"
     return network
 
 
-def code_of(method: str) -> str:
-    """Return the SHA-256 of the file of a method of one's own; '' for one of ours."""
+def code_sha256(method: str) -> str:
+    """Return the SHA-256 of the file of a ``MODULE:CLASS``; '' for a method of the package."""
     file = inspect.getsourcefile(method_class(method)) if ":" in method else None
     return sha256_of(Path(file)) if file else ""

@@ -1,6 +1,6 @@
-"""The folder of a training: ``checkpoint.pt`` of a stopped one, and the files of a finished one.
+"""Read and write the folder of a training: its checkpoint, or its finished files.
 
-It may come from somebody else, or be damaged: its files are checked first.
+The folder may come from somebody else or be damaged: every file is checked when it is read.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from benchmark_spec.declared import declared, parsed_json
 from benchmark_spec.errors import FSLBenchError, SpecError
 from builders.execution.steps import differences
 from builders.training import shapes_of, state_sha256
-from builders.training.building import code_of
+from builders.training.building import code_sha256
 from builders.training.images import TrainingImages
 from builders.training.method import Method
 from builders.training.settings import RunSettings, settings_in
 from fslbench_data.files import open_regular, whole_file, write_whole
 
 ABOUT, CHECKPOINT, WEIGHTS, CURVE = "trained.json", "checkpoint.pt", "weights.pt", "curve.csv"
-_OF_TRAINING = ("settings", "images", "start")
-_OF_BITS = ("threads", "device", "code")
-"""What other bits come of, so that one training has one of each."""
+_SAME_TRAINING = ("settings", "images", "start")
+"""The fields of a description that cannot change during a training."""
+_SAME_BITS = ("threads", "device", "code")
+"""The fields that cannot change either, because other weights would come of it."""
 _MOST_BYTES = 2**24
-"""Of ``trained.json``, which has some hundred."""
+"""The most bytes that are read of ``trained.json``, which has some hundred."""
 _Hex = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="64 hexadecimal digits")]
 _Count = Annotated[int, Meta(ge=1, le=2**53, description="a whole number above 0")]
 
 
 class _Images(Struct, forbid_unknown_fields=True):
-    """Digests of what is trained on, and of what is validated on."""
+    """Digests of the images to train and to validate on."""
 
     train: str
     validate: str
@@ -44,7 +45,8 @@ class _Images(Struct, forbid_unknown_fields=True):
 class _Begun(Struct):
     """The description of a training, finished or not.
 
-    `code` is of a method of one's own, `start` of the weights that it starts from, if any.
+    `code` is the SHA-256 of the file of a method of one's own, `start` that of the weights that
+    the training starts from.
     """
 
     settings: dict[str, Any]
@@ -58,7 +60,7 @@ class _Begun(Struct):
 
 
 class _Finished(_Begun, kw_only=True):
-    """The fields of a finished one as well."""
+    """The description of a finished training."""
 
     weights_sha256: _Hex
     step: _Count
@@ -68,8 +70,8 @@ class _Finished(_Begun, kw_only=True):
 class Progress(Struct):
     """How far a training is.
 
-    `curve` has of each validation step, mean loss since the last, and accuracy; `best` the first
-    weights with the highest accuracy so far.
+    `curve` has a row for each validation: step, mean loss since the last, and accuracy.  `best` has
+    the first weights with the highest accuracy so far.
     """
 
     step: int = 0
@@ -82,11 +84,12 @@ def describe(
     settings: RunSettings, images: TrainingImages, validation: TrainingImages, device: str
 ) -> dict[str, Any]:
     """Return what a training's weights depend on, as values of JSON."""
+    code = code_sha256(settings.method)
     return {
         "settings": settings.describe(),
         "images": {"train": images.digest, "validate": validation.digest},
         "classes": int(images.class_sizes.size),
-        **({"code": code} if (code := code_of(settings.method)) else {}),
+        **({"code": code} if code else {}),
         "device": device,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
@@ -106,24 +109,24 @@ def finished(folder: Path) -> dict[str, Any] | None:
 
 
 def begun(folder: Path) -> dict[str, Any] | None:
-    """Return how a training was begun, finished or not, if any; SpecError for a damaged one."""
+    """Return the description of a training, finished or not; None where none was begun."""
     about = finished(folder)
     if about is None and (folder / CHECKPOINT).exists():
         about = _checkpoint(folder)["about"]
     return about
 
 
-def check_same(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Refuse a folder that was begun with other settings or images."""
-    then = {**then, "settings": settings_in(then["settings"]).describe()}
-    for name in _OF_TRAINING:
+def check_same(before: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Refuse a folder that was begun with other settings or images than are in `now`."""
+    before = {**before, "settings": settings_in(before["settings"]).describe()}
+    for name in _SAME_TRAINING:
         if name not in now:
             continue
-        before, today = json.loads(json.dumps([then[name], now[name]]))
-        if before != today:
+        old, new = json.loads(json.dumps([before[name], now[name]]))
+        if old != new:
             differing = [
-                f"{field} {json.dumps(was)}, now {json.dumps(is_now)}"
-                for field, was, is_now in differences(before, today)
+                f"{field} {json.dumps(old_value)}, now {json.dumps(new_value)}"
+                for field, old_value, new_value in differences(old, new)
             ]
             raise SpecError(
                 f"{folder} was begun with other {name}: {'; '.join(differing[:8])}",
@@ -153,53 +156,52 @@ def save(
 def resume(
     folder: Path, about: Mapping[str, Any], method: Method, optimizer: torch.optim.Optimizer
 ) -> Progress:
-    """Load where a training was stopped; a new one starts at step 0."""
+    """Load the state in which a training was stopped; a new training starts at step 0."""
     if not (folder / CHECKPOINT).exists():
         return Progress()
-    kept = _checkpoint(folder)
-    then = kept["about"]
-    check_same(then, about, folder)
-    for name in _OF_BITS:
-        if then.get(name) != about.get(name):
-            before = then.get(name)
-            change = "put the method's code back" if name == "code" else f"give --{name} {before}"
+    checkpoint = _checkpoint(folder)
+    before = checkpoint["about"]
+    check_same(before, about, folder)
+    for name in _SAME_BITS:
+        old, new = before.get(name), about.get(name)
+        if old != new:
+            change = "put the method's code back" if name == "code" else f"give --{name} {old}"
             raise SpecError(
-                f"{folder} was begun with {name} {before}, not {about.get(name)}",
+                f"{folder} was begun with {name} {old}, not {new}",
                 where=str(folder),
                 expected="the same to the end: other weights would come of it",
                 fix=f"{change}, or name a new folder",
             )
     try:
-        method.load_state_dict(kept["method"])
-        optimizer.load_state_dict(kept["optimizer"])
-        progress = convert(kept["progress"], Progress)
-        best = shapes_of(progress.best)
-    except Exception as error:  # torch has no kind of its own for a state of something else
+        method.load_state_dict(checkpoint["method"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        progress = convert(checkpoint["progress"], Progress)
+        best_shapes = shapes_of(progress.best)
+    except Exception as error:  # torch raises many kinds for a state of something else
         raise _damaged(folder / CHECKPOINT, f"{type(error).__name__}: {error}") from None
     steps = [0, *(step for step, _, _ in progress.curve)]
     if (
         steps != sorted(set(steps))
         or not max(1, steps[-1]) <= progress.step <= 2**53
-        or best != (shapes_of(method.state_dict()) if progress.curve else {})
+        or best_shapes != (shapes_of(method.state_dict()) if progress.curve else {})
     ):
         raise _damaged(folder / CHECKPOINT, "steps or the best weights are no training's")
     return progress
 
 
 def finish(folder: Path, about: Mapping[str, Any], progress: Progress) -> str:
-    """Write the files of a finished training; gives the digest of its weights."""
+    """Write the files of a finished training; returns the digest of its weights."""
     digest = state_sha256(progress.best)
     _save(folder / WEIGHTS, progress.best)
-    kept = max(progress.curve, key=lambda row: row[2])
-    of_weights = {"step": kept[0], "accuracy": kept[2], "weights_sha256": digest}
-    text = json.dumps({**about, **of_weights}, indent=2) + "\n"
-    write_whole(folder / ABOUT, text, follow=False)
+    step, _, accuracy = max(progress.curve, key=lambda row: row[2])
+    trained = {**about, "step": step, "accuracy": accuracy, "weights_sha256": digest}
+    write_whole(folder / ABOUT, json.dumps(trained, indent=2) + "\n", follow=False)
     (folder / CHECKPOINT).unlink(missing_ok=True)
     return digest
 
 
 def write_curve(folder: Path, progress: Progress) -> None:
-    """Write the validations so far."""
+    """Write the validations so far as CSV."""
     rows = [f"{step},{loss:.6f},{accuracy:.4f}\n" for step, loss, accuracy in progress.curve]
     write_whole(folder / CURVE, "".join(["step,loss,accuracy\n", *rows]), follow=False)
 
@@ -208,11 +210,11 @@ def _checkpoint(folder: Path) -> dict[str, Any]:
     path = folder / CHECKPOINT
     try:
         with open_regular(path) as file:
-            kept: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
-        return {**kept, "about": _checked(parsed_json(kept["about"]), _Begun, path)}
+            content: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
+        return {**content, "about": _checked(parsed_json(content["about"]), _Begun, path)}
     except FSLBenchError:
         raise
-    except Exception as error:  # torch has no kind of its own for a file that is none of its
+    except Exception as error:  # torch raises many kinds for a file of something else
         raise _damaged(path, type(error).__name__) from None
 
 
@@ -226,7 +228,7 @@ def _checked(about: Any, kind: type[_Begun], path: Path) -> dict[str, Any]:
 
 
 def _save(path: Path, content: Mapping[str, Any]) -> None:
-    """Write with torch, into a file: into what it makes of a path torch writes the path's name."""
+    """Write with torch into an open file: given a path, torch writes its name into the file."""
     with whole_file(path, follow=False) as temporary, temporary.open("wb") as file:
         torch.save(content, file)
 

@@ -1,6 +1,7 @@
-"""Images to train on, and the network's input from pictures.
+"""Images to train on, and how pictures become a network's input.
 
-They are small, all in memory, and kept so that one training reads them.
+Images are small and all in memory.  A file keeps them, so that several trainings read their source
+once.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ Positions = NDArray[np.int64]
 class TrainingImages:
     """Images of a part of a data set: levels uint8 (N, C, h, w), class by class.
 
-    `class_sizes` are int64 (C,), and the digest is of the images table that they were read from.
+    `class_sizes` holds an int64 for each class; `digest` is that of the source's table of images.
     """
 
     pixels: NDArray[np.uint8]
@@ -53,7 +54,7 @@ class TrainingImages:
         return np.cumsum(self.class_sizes) - self.class_sizes
 
     def classes_for(self, protocol: Protocol, what: str) -> Positions:
-        """Return the classes that have enough images for a task; `what` names these in errors."""
+        """Return the classes with enough images for a task; `what` names the tasks in errors."""
         enough = np.flatnonzero(self.class_sizes >= protocol.shot + protocol.query)
         if enough.size < protocol.way:
             raise SpecError(
@@ -70,20 +71,20 @@ class TrainingImages:
 def levels_in(images: ImageSet, data: DataSettings) -> NDArray[np.uint8]:
     """Read all images of a data set, uint8 (N, C, kept, kept).
 
-    They are its own small grey pixels where it has such of that size; else what
-    :func:`levels_of` makes of pictures.
+    A data set of grey pixels of the right size is taken as it is; other pictures go through
+    :func:`levels_of`.
     """
-    own, side, count = images.pixels, data.kept, len(images.images)
-    if own is not None and own.shape[1] == side * side and data.inputs == 1 and not data.fit:
-        levels = own if images.white == 255 else np.round(own * (255 / images.white))
+    grey, side = images.pixels, data.kept
+    if grey is not None and grey.shape[1] == side * side and data.inputs == 1 and not data.fit:
+        levels = grey if images.white == 255 else np.round(grey * (255 / images.white))
         return levels.astype(np.uint8).reshape(-1, 1, side, side)
-    return read_levels(images.open, count, data, f"{images.name}: image")
+    return read_levels(images.open, len(images.images), data, f"{images.name}: image")
 
 
 def read_levels(
     open_one: Callable[[int], Picture], count: int, data: DataSettings, name: str
 ) -> NDArray[np.uint8]:
-    """Read pictures by their number; an error names the i-th `name` i."""
+    """Read pictures by their number, uint8 (N, C, kept, kept); an error names the i-th `name` i."""
     levels = np.empty((count, data.inputs, data.kept, data.kept), np.uint8)
 
     def read(number: int) -> None:
@@ -94,9 +95,9 @@ def read_levels(
 
 
 def levels_of(picture: Picture, data: DataSettings, name: str) -> NDArray[np.uint8]:
-    """Make levels uint8 (C, kept, kept) of an RGB picture; an error names it `name`.
+    """Make levels uint8 (C, kept, kept) of an RGB picture.
 
-    Raises a SpecError for a size or colours that the settings do not cover.
+    SpecError, which names it `name`, for a size or colours that the settings do not cover.
     """
     side = data.kept
     if data.fit == "squeeze":
@@ -125,27 +126,19 @@ def levels_of(picture: Picture, data: DataSettings, name: str) -> NDArray[np.uin
 
 
 class Inputs:
-    """Makes a network's input of levels (..., C, kept, kept): float32 (..., C, side, side)."""
+    """Turns levels (..., C, kept, kept) into a network's input, float32 (..., C, side, side)."""
 
     def __init__(
         self, data: DataSettings, augmentation: AugmentationSettings | None = None
     ) -> None:
-        self._data, side = data, data.side
-        self._start = round((data.kept - side) / 2)  # as torchvision rounds
-        how = augmentation or AugmentationSettings()
+        self._data = data
+        self._start = round((data.kept - data.side) / 2)  # as torchvision rounds
         self._changes: v2.Transform | None = None
-        if how != AugmentationSettings():
-            crops = {
-                "": lambda: v2.CenterCrop(side),
-                "random": lambda: v2.RandomCrop(side, padding=how.padding or None),
-                "resized": lambda: v2.RandomResizedCrop(side, scale=how.scale),
-            }
-            self._changes = v2.Compose(
-                [crops[how.crop](), v2.ColorJitter(*how.jitter), v2.RandomHorizontalFlip(how.flip)]
-            )
+        if augmentation and augmentation != AugmentationSettings():
+            self._changes = _changes(augmentation, data.side)
 
     def plain(self, levels: NDArray[Any]) -> Tensor:
-        """Take the middle of pictures."""
+        """Cut out the middle of each picture."""
         middle = slice(self._start, self._start + self._data.side)
         return self._normalised(levels[..., middle, middle])
 
@@ -168,12 +161,25 @@ class Inputs:
         return torch.from_numpy(values)
 
 
+def _changes(augmentation: AugmentationSettings, side: int) -> v2.Transform:
+    """Make the random changes of a picture, whose crop has `side` pixels."""
+    match augmentation.crop:
+        case "":
+            crop: v2.Transform = v2.CenterCrop(side)
+        case "random":
+            crop = v2.RandomCrop(side, padding=augmentation.padding or None)
+        case "resized":
+            crop = v2.RandomResizedCrop(side, scale=augmentation.scale)
+    jitter, flip = v2.ColorJitter(*augmentation.jitter), v2.RandomHorizontalFlip(augmentation.flip)
+    return v2.Compose([crop, jitter, flip])
+
+
 _PLACEHOLDERS = dict.fromkeys(ABOUT_OPTIONS[:4], "unsaid")
 """Options of a data set of one's own that a release requires and a training does not."""
 
 
 def _raw_folder(data: DataSettings, raw: Path | None) -> Path | None:
-    """Return the raw folder of a training's images below that of all."""
+    """Return the folder below `raw` that has a training's images."""
     return None if raw is None else raw / (data.folder or data.source)
 
 
@@ -182,19 +188,21 @@ def read_images(
 ) -> tuple[TrainingImages, TrainingImages]:
     """Read the images to train and to validate on; raises what `read_source` does."""
 
-    def part(options: Mapping[str, Any]) -> TrainingImages:
-        chosen = ", ".join(f"{key} = {value}" for key, value in options.items())
+    def read_part(part: Mapping[str, Any]) -> TrainingImages:
+        chosen = ", ".join(f"{key} = {value}" for key, value in part.items())
         progress(f"reading {data.source}{': ' if chosen else ''}{chosen}")
-        taken = {**(_PLACEHOLDERS if data.source in GENERAL else {}), **options}
+        options = {**(_PLACEHOLDERS if data.source in GENERAL else {}), **part}
         folder = _raw_folder(data, raw)
-        if folder is not None and "folder" in taken:
-            folder /= taken.pop("folder")
-        found = read_source(data.source, folder, name=data.source, options=taken, progress=progress)
-        sizes = np.array(found.class_sizes, np.int64)
-        return TrainingImages(levels_in(found, data), sizes, content_digest(found.images))
+        if folder is not None and "folder" in options:
+            folder /= options.pop("folder")
+        images = read_source(
+            data.source, folder, name=data.source, options=options, progress=progress
+        )
+        sizes = np.array(images.class_sizes, np.int64)
+        return TrainingImages(levels_in(images, data), sizes, content_digest(images.images))
 
-    images = part(data.train)
-    validation = images if data.validate == data.train else part(data.validate)
+    images = read_part(data.train)
+    validation = images if data.validate == data.train else read_part(data.validate)
     if data.train and images.digest == validation.digest:
         progress("validate has the images of train: its accuracy says nothing of new classes")
     return images, validation
@@ -204,16 +212,16 @@ _PARTS = ("train", "validate")
 
 
 def data_digest(data: DataSettings) -> str:
-    """Compute the SHA-256 of a training's table of data."""
+    """Compute the SHA-256 of the table `data` of a training's settings."""
     return hashlib.sha256(json.dumps(to_builtins(data), sort_keys=True).encode()).hexdigest()
 
 
 def keep_images(
     data: DataSettings, raw: Path | None, path: Path, progress: Callable[[str], None]
 ) -> None:
-    """Read images into a file, unless it has them.
+    """Write a training's images into a file, unless it has them.
 
-    They are read anew if `raw` is named and its files are others than they were.
+    They are read anew if `raw` is named and its files have changed.
     """
     state = raw_state(_raw_folder(data, raw))
     if is_kept(path):
@@ -233,11 +241,11 @@ def keep_images(
 def load_images(path: Path) -> tuple[TrainingImages, TrainingImages]:
     """Load what :func:`keep_images` has written; SpecError if it is damaged."""
     with _kept_arrays(path) as arrays:
-        parts = [_part(arrays, name) for name in _PARTS if f"{name}_pixels" in arrays]
-        return parts[0], parts[-1]
+        parts = [_kept_part(arrays, name) for name in _PARTS if f"{name}_pixels" in arrays]
+        return parts[0], parts[-1]  # the same where the file has one part
 
 
-def _part(arrays: Any, name: str) -> TrainingImages:
+def _kept_part(arrays: Any, name: str) -> TrainingImages:
     pixels, sizes = arrays[f"{name}_pixels"], arrays[f"{name}_class_sizes"]
     if (
         (pixels.dtype, pixels.ndim, sizes.dtype, sizes.ndim) != (np.uint8, 4, np.int64, 1)

@@ -1,22 +1,22 @@
 """Multinomial logistic regression as scikit-learn defines it, many tasks at once.
 
-X (n, D) holds a task's support features, Y (K, n) its classes as ones and zeros, W (K, D) the
-weights, b (K,) the intercepts, F = W X' + b and P the softmax of F over classes.  Minimised is
+X (n, D) holds a task's support features, Y (K, n) its one-hot classes, W (K, D) the weights, b (K,)
+the intercepts, F = W X' + b, and P is the softmax of F over classes.  The regression minimises
 
     Σ_i [ln Σ_k exp F_ki - F_{y_i,i}] + λ/2 |W|²        λ = 1/C, with two classes 2/C
 
-At the minimum W = A X with A = (Y - P)/λ, so that X enters through its products G = X X' alone.
-The intercepts are free: the rows of P - Y sum to zero, and features can be centred.  With G centred
-and G = L L' (1e-11 is added to the diagonal, for images that are equal) the rows of L are the
-features in n coordinates.  With a constant column √(K/n) for the intercept they are Z (n,
-n+1).  What is solved for is V (K, n+1), with λ_j = λ, and 0 for the last column:
+At the minimum W = A X with A = (Y - P)/λ, so that X enters only through the products G = X X'.
+Intercepts have no penalty: the rows of P - Y sum to zero, and features can be centred.  With G
+centred and G = L L' (1e-11 is added to the diagonal, for images that are equal) the rows of L are
+the features in n coordinates.  A constant column √(K/n) for the intercept makes them Z (n, n+1).
+The unknown is V (K, n+1); λ_j is 0 for the last column and λ for the others:
 
     φ(V) = Σ_i [ln Σ_k exp F_ki - F_{y_i,i}] + ½ Σ λ_j V_kj²       F = V Z'
     φ' = (P - Y) Z + λ_j V        φ''[U] = (P∘(T - Σ_k P∘T)) Z + λ_j U,  T = U Z'
 
-Newton's steps, each by conjugate gradients and halved until φ falls enough, end when no entry of φ'
-exceeds 1e-10, or after a hundred, where φ falls by less than float64 resolves, 1e-6.  They sum to
-zero over classes, on which φ'' is positive definite.
+Each Newton step is found by conjugate gradients, and halved until φ falls enough.  Iteration ends
+when no entry of φ' exceeds 1e-10; after a hundred steps, where φ falls by less than float64
+resolves, 1e-6 is enough.  Steps sum to zero over classes, and there φ'' is positive definite.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TOLERANCE = 1e-10
 """The largest entry of the gradient at which a solution is taken for exact."""
 
 STALLED = 1e-6
-"""The same after all steps, where φ falls by less than float64 resolves."""
+"""The largest entry that is accepted after all steps, where float64 resolves no fall of φ."""
 
 _JITTER = 1e-11
 _NEWTON_STEPS, _HALVINGS = 100, 40
@@ -43,7 +43,7 @@ _NEWTON_STEPS, _HALVINGS = 100, 40
 def logistic_regression(
     unit: Tensor, support: Tensor, query: Tensor, *, strength: float = 1.0
 ) -> Tensor:
-    """Compute the queries' logits in float64, of which an argmax is scikit-learn's prediction.
+    """Compute the queries' logits in float64; their argmax is scikit-learn's prediction.
 
     Shapes are those of :attr:`builders.baselines.heads.Head.scores`; `strength` is C.
     """
@@ -51,12 +51,12 @@ def logistic_regression(
     tasks, way, shot = support.shape
     x = unit[support.reshape(tasks, -1)]
     gram = torch.bmm(x, x.mT)
-    to_mean = gram.mean(dim=2)  # products of each with the mean
-    gram -= to_mean[:, :, None] + to_mean[:, None, :] - to_mean.mean(dim=1)[:, None, None]
+    by_mean = gram.mean(dim=2)  # the product of each image with the mean image
+    gram -= by_mean[:, :, None] + by_mean[:, None, :] - by_mean.mean(dim=1)[:, None, None]
     target = torch.eye(way, dtype=x.dtype, device=x.device).repeat_interleave(shot, dim=1)
     penalty = (2.0 if way == 2 else 1.0) / strength
-    problem = Problem.of(gram, target, penalty)
-    v = gram.new_zeros(tasks, *target.shape[:1], gram.shape[-1] + 1)
+    problem = Problem.from_gram(gram, target, penalty)
+    v = gram.new_zeros(tasks, way, way * shot + 1)
     logits = problem.logits(v)
     value = problem.value(v, logits)
     for _ in range(_NEWTON_STEPS):
@@ -65,21 +65,23 @@ def logistic_regression(
         if float(gradient.abs().max()) <= TOLERANCE:
             break
         step = _newton_step(problem, probabilities, gradient)
-        slope, noise, change = _inner(gradient, step), 1e-13 * (1 + value), problem.logits(step)
-        share = torch.ones_like(value)  # of the step, halved in tasks where φ falls too little
+        slope = _inner(gradient, step)
+        rounding = 1e-13 * (1 + value)
+        logits_step = problem.logits(step)
+        scale = torch.ones_like(value)  # of each task's step
         for _ in range(_HALVINGS):
-            new_v = v + share[:, None, None] * step
-            new_logits = logits + share[:, None, None] * change
+            new_v = v + scale[:, None, None] * step
+            new_logits = logits + scale[:, None, None] * logits_step
             new_value = problem.value(new_v, new_logits)
-            enough = new_value <= value + 1e-4 * share * slope + noise
-            if bool(enough.all()):
+            falls_enough = new_value <= value + 1e-4 * scale * slope + rounding
+            if bool(falls_enough.all()):
                 break
-            share = torch.where(enough, share, share / 2)
+            scale = torch.where(falls_enough, scale, scale / 2)
         v, logits, value = new_v, new_logits, new_value
     else:
-        if (left := float(gradient.abs().max())) > STALLED:
+        if (largest := float(gradient.abs().max())) > STALLED:
             raise MethodFailedError(
-                f"logistic regression did not converge: gradient {left:.1e}",
+                f"logistic regression did not converge: gradient {largest:.1e}",
                 expected=f"at most {STALLED:g} after {_NEWTON_STEPS} steps",
                 fix="leave the head LR out, or look for features of very different sizes",
             )
@@ -87,7 +89,7 @@ def logistic_regression(
     coefficients -= coefficients.mean(dim=2, keepdim=True)  # zero but for rounding
     intercept = v[..., -1] * problem.z[:, :1, -1]
     weights = torch.bmm(coefficients, x)
-    intercept = intercept - torch.bmm(coefficients, to_mean[..., None])[..., 0]
+    intercept = intercept - torch.bmm(coefficients, by_mean[..., None])[..., 0]
     return (torch.bmm(weights, unit[query].mT) + intercept[..., None]).mT
 
 
@@ -100,7 +102,7 @@ class Problem:
     penalties: Tensor
 
     @classmethod
-    def of(cls, gram: Tensor, target: Tensor, penalty: float) -> Problem:
+    def from_gram(cls, gram: Tensor, target: Tensor, penalty: float) -> Problem:
         """Make the problem of centred G (B, n, n), Y (K, n) and λ."""
         torch = require("torch")
         way, n = target.shape
@@ -117,17 +119,17 @@ class Problem:
         return require("torch").bmm(v, self.z.mT)
 
     def value(self, v: Tensor, logits: Tensor) -> Tensor:
-        """Return Φ (B,) of V and its F."""
+        """Return φ (B,) of V and its F."""
         loss = logits.logsumexp(dim=1).sum(dim=1) - (logits * self.target).flatten(1).sum(dim=1)
         return loss + _inner(self.penalties * v, v) / 2
 
     def gradient(self, v: Tensor, probabilities: Tensor) -> Tensor:
-        """Return Φ' (B, K, n+1) of V and its P."""
+        """Return φ' (B, K, n+1) of V and its P."""
         residual = probabilities - self.target
         return require("torch").bmm(residual, self.z) + self.penalties * v
 
     def curvature(self, u: Tensor, probabilities: Tensor) -> Tensor:
-        """Return Φ''[U] (B, K, n+1) of a direction U, where P is what it is."""
+        """Return φ''[U] (B, K, n+1) of a direction U, at P."""
         t = probabilities * self.logits(u)
         t -= probabilities * t.sum(dim=1, keepdim=True)
         return require("torch").bmm(t, self.z) + self.penalties * u
@@ -136,8 +138,8 @@ class Problem:
 def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> Tensor:
     """Find U (B, K, n+1) with φ''[U] = -φ', by conjugate gradients, to |φ'|² or a tenth of |φ'|.
 
-    A task that is there stays as it is: what is left of it is rounding, some of it along vectors
-    that are equal over classes, on which φ'' is zero.
+    A task whose residual is that small is no longer changed: what is left is rounding, in part
+    along vectors that are equal over classes, on which φ'' is zero.
     """
     torch = require("torch")
     tiny = torch.finfo(gradient.dtype).tiny
@@ -149,13 +151,13 @@ def _newton_step(problem: Problem, probabilities: Tensor, gradient: Tensor) -> T
         solved = square <= goal
         if bool(solved.all()):
             break
-        bent = problem.curvature(direction, probabilities)
-        length = square / (_inner(direction, bent) + tiny)
+        curvature = problem.curvature(direction, probabilities)
+        length = square / (_inner(direction, curvature) + tiny)
         length = torch.where(solved, 0.0, length)[:, None, None]
         step = step + length * direction
-        residual = residual - length * bent
-        before, square = square, _inner(residual, residual)
-        direction = residual + (square / (before + tiny))[:, None, None] * direction
+        residual = residual - length * curvature
+        last_square, square = square, _inner(residual, residual)
+        direction = residual + (square / (last_square + tiny))[:, None, None] * direction
     return step
 
 

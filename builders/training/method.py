@@ -1,6 +1,6 @@
-"""The interface of trained methods: a network, a loss to train it by, and the scores of a task.
+"""The interface of trained methods: a network, its loss and the scores of a task.
 
-A task has K ways, S shots and M queries; those of an episode are ordered by class, Q of each.
+A task has K ways, S shots and M queries; an episode has Q queries of each class, ordered by class.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Trained = Literal["episodes", "classes", "both"]
 class Episode:
     """A task to train on: support (K, S, C, H, W) and queries (K, Q, C, H, W), float32.
 
-    `classes` (K,) are the positions of its classes among all that are trained on.
+    `classes` (K,) are the positions of its classes among all training classes.
     """
 
     support: Tensor
@@ -43,7 +43,7 @@ class Episode:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Images of any classes: float32 (B, C, H, W), and their classes' positions, int64 (B,)."""
+    """Images of any classes, float32 (B, C, H, W), with their classes' positions, int64 (B,)."""
 
     images: Tensor
     classes: Tensor
@@ -59,8 +59,8 @@ Batch = TypeVar("Batch", Episode, Labelled)
 class Method(nn.Module):
     """A few-shot method.
 
-    In addition to its settings it may take `classes` (how many are trained on), `side` (of images,
-    in pixels) and `way` (K, of all tasks).
+    In addition to its settings it may take `classes` (the number of training classes), `side` (of
+    images, in pixels) and `way` (K, of all tasks).
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Method(nn.Module):
     keeps_way
         Whether its last layer has an output for each class of a training task.
     network
-        From images to maps.
+        Computes maps of images.
     """
 
     trained_by: ClassVar[Trained] = "episodes"
@@ -83,18 +83,18 @@ class Method(nn.Module):
         self.network = network
 
     def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
-        """Compute what is minimised, a scalar, of the input that :attr:`trained_by` names.
+        """Compute the loss, a scalar, of the input that :attr:`trained_by` names.
 
-        Unless a method has its own, it is the mean cross-entropy of an episode's queries.
+        By default it is the mean cross-entropy of an episode's queries.
         """
         task = needed(episode)
         return episode_loss(self.scores(task.support, task.query.flatten(0, 1)), task)
 
     @abstractmethod
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
-        """Compute scores (M, K): the class with the highest is predicted.
+        """Compute scores (M, K) of support images (K, S, C, H, W) and queries (M, C, H, W).
 
-        Of support images (K, S, C, H, W) and queries (M, C, H, W).
+        The class with the highest score is predicted.
         """
 
     def _both(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,11 +104,11 @@ class Method(nn.Module):
         return maps[: way * shot].unflatten(0, (way, shot)), maps[way * shot :]
 
 
-def needed(of_batch: Batch | None) -> Batch:
-    """Return what a loss needs of a batch; TypeError where it was not given."""
-    if of_batch is None:
+def needed(batch: Batch | None) -> Batch:
+    """Return the episode or labelled images that a loss needs; TypeError if there are none."""
+    if batch is None:
         raise TypeError("this method's loss needs what its `trained_by` says")
-    return of_batch
+    return batch
 
 
 def support_target(support: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Networks that are trained, from images to maps of features: Conv4 and ResNet-12.
+"""The networks that can be trained, Conv4 and ResNet-12.
 
 Conv4 is that of Vinyals et al. (NeurIPS 2016), ResNet-12 that of Oreshkin et al. (NeurIPS 2018)
 with the widths, dropout and DropBlock of Lee et al. (CVPR 2019).
@@ -15,7 +15,7 @@ from torch.nn.functional import dropout
 from torchvision.ops import drop_block2d
 
 SLOPE = 0.1
-"""Of the leaky rectifiers of ResNet-12."""
+"""The slope of ResNet-12's leaky rectifiers below zero."""
 
 
 class Network(nn.Module):
@@ -34,7 +34,7 @@ class Network(nn.Module):
         return side >> self.halvings
 
     def width(self, side: int) -> int:
-        """Return how many numbers the flat map of such an image has."""
+        """Return how many numbers the map of such an image has."""
         return self.channels * self.size(side) ** 2
 
     def forward(self, images: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ class Network(nn.Module):
 class Conv4(Network):
     """Four blocks: convolution, batch normalisation, a rectifier with `slope`, perhaps max-pooling.
 
-    `channels` is of each block, 64 in most papers, and `inputs` C: 1 for grey images.
+    `channels` is that of each block, 64 in most papers; `inputs` is C, 1 for grey images.
     """
 
     def __init__(
@@ -76,9 +76,8 @@ class Conv4(Network):
 class ResNet12(Network):
     """Four residual blocks; sides of 84 pixels become 5 (10 where the last does not pool).
 
-    In training a share `drop` of numbers is set to 0: of the first two blocks each by itself, of
-    the others in squares of `drop_block` places, a share that rises over the first `drop_ramp`
-    passes.
+    In training a share `drop` of numbers is set to 0: single numbers in the first two blocks,
+    squares of `drop_block` places in the others, whose share rises over `drop_ramp` passes.
     """
 
     def __init__(
@@ -93,15 +92,12 @@ class ResNet12(Network):
     ) -> None:
         super().__init__()
         self.channels, self.halvings = widths[-1], sum(pools)
-        before = (inputs, *widths)
-        self.blocks = nn.Sequential(
-            *(
-                _Residual(width, wider, pool, drop, drop_block if number > 1 else 1, drop_ramp)
-                for number, (width, wider, pool) in enumerate(
-                    zip(before, widths, pools, strict=False)
-                )
-            )
-        )
+        blocks = []
+        for number, (width, pool) in enumerate(zip(widths, pools, strict=True)):
+            block = drop_block if number > 1 else 1
+            blocks.append(_Residual(inputs, width, pool, drop, block, drop_ramp))
+            inputs = width
+        self.blocks = nn.Sequential(*blocks)
         for module in self.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, 0.1, "fan_out", "leaky_relu")
@@ -124,16 +120,17 @@ class _Residual(nn.Module):
         self.after = nn.Sequential(nn.LeakyReLU(SLOPE), *([nn.MaxPool2d(2)] if pool else []))
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Compute maps of half the side."""
-        after: Tensor = self.after(self.convolutions(maps) + self.beside(maps))
+        """Compute maps, of half the side if the block pools."""
+        pooled: Tensor = self.after(self.convolutions(maps) + self.beside(maps))
         if not (self.training and self._drop):
-            return after
+            return pooled
         if self._block == 1:
-            return dropout(after, self._drop)
-        passes: Any = self.beside[1].num_batches_tracked  # kept in weights, to resume
-        square = min(self._block, after.shape[-1])
+            return dropout(pooled, self._drop)
+        passes: Any = self.beside[1].num_batches_tracked  # part of the weights: resuming keeps it
         share = self._drop * min(1.0, int(passes) / self._ramp)
-        dropped: Tensor = drop_block2d(after, share, square - 1 + square % 2)
+        side = min(self._block, pooled.shape[-1])
+        odd_side = side if side % 2 else side - 1
+        dropped: Tensor = drop_block2d(pooled, share, odd_side)
         return dropped
 
 

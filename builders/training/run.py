@@ -1,6 +1,6 @@
-"""A training, in a folder where it continues after an interruption.
+"""Train a method, in a folder where the training continues after an interruption.
 
-What a step does follows from the seed, its number and the state before it alone.
+A step depends only on the seed, its number and the state before it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from builders.training.trained import load_start
 from fslbench_data.evaluation.calling import lines_of
 
 SECONDS = 60
-"""The most between two checkpoints, which a kill costs.  Each validation has one, too."""
+"""The most seconds between two checkpoints.  Each validation also writes one."""
 _STEP, _VALIDATION, _INNER, _CHANGES = range(4)
-"""What a generator is of, before the seed and the number of the step or task."""
+"""The first number of a generator's seed; that of the training and of the step or task follow."""
 
 
 def _draw_episode(
@@ -58,15 +58,14 @@ def _draw_episode(
     rng: np.random.Generator,
     load: Callable[[NDArray[np.uint8]], Tensor],
 ) -> Episode:
-    """Draw K classes uniformly, and S + Q images of each, no image twice.
+    """Draw K classes uniformly, and S + Q images of each without replacement.
 
-    `load` makes a network's input of their levels.
+    `load` turns their levels into a network's input.
     """
     classes = rng.choice(eligible, protocol.way, replace=False)
-    count = protocol.shot + protocol.query
-    within = [rng.choice(images.class_sizes[c], count, replace=False) for c in classes]
+    shot, count = protocol.shot, protocol.shot + protocol.query
+    within = [rng.choice(size, count, replace=False) for size in images.class_sizes[classes]]
     loaded = load(images.pixels[images.starts[classes][:, None] + np.stack(within)])
-    shot = protocol.shot
     return Episode(loaded[:, :shot], loaded[:, shot:], torch.from_numpy(classes))
 
 
@@ -78,17 +77,18 @@ def train(
     report: Callable[[str], None] = lambda _: None,
     device: str = "cpu",
 ) -> str:
-    """Train a method, or go on with it; gives the digest of its weights.
+    """Train a method, or continue its training; returns the digest of its weights.
 
-    A finished one is left as it is; one that was begun as something else is a SpecError.  New
-    weights are made on the CPU, whatever the device (``cpu`` or ``cuda``), and kept as of the CPU.
+    A finished training is not changed; SpecError for a folder begun with other settings or images.
+    New weights are made on the CPU, whatever the device (``cpu`` or ``cuda``), and kept as of the
+    CPU.
     """
     make_folder(folder)
     with lock_folder(folder, ".training.lock", "training"):
         about = describe(settings, images, validation, device)
-        if (before := finished(folder)) is not None:
-            check_same(before, about, folder)
-            return str(before["weights_sha256"])
+        if (trained := finished(folder)) is not None:
+            check_same(trained, about, folder)
+            return str(trained["weights_sha256"])
         method = build_method(settings, images.class_sizes.size)
         if settings.network.start:
             about["start"] = load_start(method, settings, folder.parent)
@@ -101,25 +101,25 @@ def train(
         saved = time.monotonic()
         while progress.step < settings.training.steps:
             optimizer.param_groups[0]["lr"] = next(rates)
-            begun = progress.step + 1
-            judged = begun == settings.training.steps or begun % settings.validation.every == 0
+            step = progress.step + 1
+            validates = step == settings.training.steps or step % settings.validation.every == 0
             try:
                 progress.losses.append(_step(method, optimizer, settings, images, progress.step))
-                progress.step = begun
-                if judged:
-                    report(_judge(method, settings, validation, progress))
+                progress.step = step
+                if validates:
+                    report(_validate(method, settings, validation, progress))
             except FSLBenchError:
                 raise
             except Exception as error:  # of the method, such as for images that are too small
                 raise MethodFailedError.of(
                     settings.method,
                     error,
-                    where=f"step {begun}, {lines_of(error)}",
+                    where=f"step {step}, {lines_of(error)}",
                     fix="see whether network, side, episode and settings fit the method",
                 ) from error
-            if judged:
+            if validates:
                 write_curve(folder, progress)
-            if judged or time.monotonic() - saved > SECONDS:
+            if validates or time.monotonic() - saved > SECONDS:
                 save(folder, about, method, optimizer, progress)
                 saved = time.monotonic()
         return finish(folder, about, progress)
@@ -128,7 +128,7 @@ def train(
 def accuracy(method: Method, settings: RunSettings, images: TrainingImages, tasks: int) -> float:
     """Compute the mean accuracy, in per cent, of validation tasks: the same for every training."""
     protocol, load = settings.validation.protocol, Inputs(settings.data).plain
-    eligible, right = images.classes_for(protocol, "[validation] episode"), 0
+    eligible, correct = images.classes_for(protocol, "[validation] episode"), 0
     method.eval()
     try:
         for number in range(tasks):
@@ -136,10 +136,10 @@ def accuracy(method: Method, settings: RunSettings, images: TrainingImages, task
             task = _draw_episode(images, eligible, protocol, rng, load).to(_device(method))
             with torch.no_grad():
                 predicted = method.scores(task.support, task.query.flatten(0, 1)).argmax(dim=1)
-            right += int((predicted == task.target).sum())
+            correct += int((predicted == task.target).sum())
     finally:
         method.train()
-    return 100 * right / (tasks * protocol.way * protocol.query)
+    return 100 * correct / (tasks * protocol.way * protocol.query)
 
 
 def _step(
@@ -149,76 +149,79 @@ def _step(
     images: TrainingImages,
     step: int,
 ) -> float:
-    """Do one step; gives its loss."""
-    how = settings.training
+    """Take one step; returns its loss."""
+    training = settings.training
     changes = np.random.default_rng((_CHANGES, settings.seed, step))
     load = partial(Inputs(settings.data, settings.augmentation).changed, rng=changes)
     rng = np.random.default_rng((_STEP, settings.seed, step))
     torch.manual_seed(int(np.random.default_rng((_INNER, settings.seed, step)).integers(2**62)))
-    eligible = images.classes_for(how.protocol, "[training] episode")
+    protocol, device = training.protocol, _device(method)
+    eligible = images.classes_for(protocol, "[training] episode")
     optimizer.zero_grad()
     total = 0.0
-    for _ in range(how.episodes):
+    for _ in range(training.episodes):
         episode = labelled = None
         if method.trained_by != "classes":
-            episode = _draw_episode(images, eligible, how.protocol, rng, load).to(_device(method))
+            episode = _draw_episode(images, eligible, protocol, rng, load).to(device)
         if method.trained_by != "episodes":
-            chosen = rng.integers(len(images.pixels), size=how.batch)
-            of_chosen = torch.from_numpy(np.searchsorted(images.starts, chosen, side="right") - 1)
-            labelled = Labelled(load(images.pixels[chosen]), of_chosen).to(_device(method))
-        loss = method.loss(episode, labelled) / how.episodes
+            chosen = rng.integers(len(images.pixels), size=training.batch)
+            classes = torch.from_numpy(np.searchsorted(images.starts, chosen, side="right") - 1)
+            labelled = Labelled(load(images.pixels[chosen]), classes).to(device)
+        loss = method.loss(episode, labelled) / training.episodes
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
-    if how.clip:
-        torch.nn.utils.clip_grad_norm_(method.parameters(), how.clip)
+    if training.clip:
+        torch.nn.utils.clip_grad_norm_(method.parameters(), training.clip)
     optimizer.step()
     return total
 
 
-def _judge(
+def _validate(
     method: Method, settings: RunSettings, validation: TrainingImages, progress: Progress
 ) -> str:
-    """Validate; keep the weights if they are the best so far; gives a line about it."""
-    accurate = accuracy(method, settings, validation, settings.validation.tasks)
-    if not progress.curve or accurate > max(row[2] for row in progress.curve):
+    """Validate, and keep the weights if they are the best so far; returns a line to report."""
+    percent = accuracy(method, settings, validation, settings.validation.tasks)
+    if not progress.curve or percent > max(row[2] for row in progress.curve):
         state = method.state_dict()
         progress.best = {name: t.detach().cpu().clone() for name, t in state.items()}
     loss = sum(progress.losses) / len(progress.losses)
-    progress.curve.append((progress.step, loss, accurate))
+    progress.curve.append((progress.step, loss, percent))
     progress.losses.clear()
     steps = settings.training.steps
-    return f"step {progress.step:,} of {steps:,}: loss {loss:.4f}, validation {accurate:.2f} %"
+    return f"step {progress.step:,} of {steps:,}: loss {loss:.4f}, validation {percent:.2f} %"
 
 
-def _optimizer(method: Method, how: TrainingSettings) -> torch.optim.Optimizer:
-    weights, rate, decay, momentum = method.parameters(), how.rate, how.decay, how.momentum
-    if how.optimizer == "sgd":
-        nesterov = momentum > 0
-        return torch.optim.SGD(weights, rate, momentum, weight_decay=decay, nesterov=nesterov)
-    return torch.optim.Adam(weights, rate, weight_decay=decay)
+def _optimizer(method: Method, training: TrainingSettings) -> torch.optim.Optimizer:
+    weights, rate, decay = method.parameters(), training.rate, training.decay
+    if training.optimizer == "adam":
+        return torch.optim.Adam(weights, rate, weight_decay=decay)
+    momentum = training.momentum
+    return torch.optim.SGD(weights, rate, momentum, weight_decay=decay, nesterov=momentum > 0)
 
 
-def _rates(how: TrainingSettings) -> Iterator[float]:
-    """Give the rate of each step, as the schedulers of PyTorch do."""
-    group = torch.optim.SGD([torch.zeros(1)], how.rate)
-    left = how.steps - how.warmup
-    after: LRScheduler
-    match how.schedule:
+def _rates(training: TrainingSettings) -> Iterator[float]:
+    """Yield the learning rate of each step, as PyTorch's schedulers compute it."""
+    optimizer = torch.optim.SGD([torch.zeros(1)], training.rate)
+    steps_after_warmup = training.steps - training.warmup
+    scheduler: LRScheduler
+    match training.schedule:
         case "cosine":
-            after = LambdaLR(group, lambda step: (1 + cos(pi * step / left)) / 2)
+            scheduler = LambdaLR(
+                optimizer, lambda step: (1 + cos(pi * step / steps_after_warmup)) / 2
+            )
         case "step":
-            after = StepLR(group, how.step_size, how.gamma)
+            scheduler = StepLR(optimizer, training.step_size, training.gamma)
         case "multistep":
-            after = MultiStepLR(group, how.milestones, how.gamma)
+            scheduler = MultiStepLR(optimizer, training.milestones, training.gamma)
         case "constant":
-            after = LambdaLR(group, lambda _: 1.0)
-    if how.warmup:
-        rising = LinearLR(group, 1 / (how.warmup + 1), total_iters=how.warmup)
-        after = SequentialLR(group, [rising, after], [how.warmup])
-    for _ in range(how.steps):
-        yield float(after.get_last_lr()[0])
-        group.step()
-        after.step()
+            scheduler = LambdaLR(optimizer, lambda _: 1.0)
+    if training.warmup:
+        warmup = LinearLR(optimizer, 1 / (training.warmup + 1), total_iters=training.warmup)
+        scheduler = SequentialLR(optimizer, [warmup, scheduler], [training.warmup])
+    for _ in range(training.steps):
+        yield float(scheduler.get_last_lr()[0])
+        optimizer.step()
+        scheduler.step()
 
 
 def _device(method: Method) -> torch.device:

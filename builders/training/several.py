@@ -1,4 +1,4 @@
-"""Several trainings at once: each in a folder of its own, images read once, with any engine."""
+"""Run several trainings with any engine, each in its own folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from builders.training.settings import RunSettings, read_settings
 from builders.training.trained import check_start, start_name
 
 IMAGES = ".images"
-"""The folder of the images of trainings, next to theirs."""
+"""The folder, next to those of the trainings, that keeps their images."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A planned training; `images` is the file that its images are kept in."""
+    """A planned training; `images` is the file that keeps its images."""
 
     name: str
     settings: RunSettings
@@ -37,7 +37,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Trainings:
-    """The job of trainings, one a block; its results are the digests of their weights."""
+    """A job whose blocks are trainings and whose results are the digests of their weights."""
 
     threads: int
     device: str
@@ -48,28 +48,28 @@ class Trainings:
         check_device(self.device)
         load = lru_cache(maxsize=1)(load_images)
 
-        def work(blocks: Iterable[Planned]) -> Iterator[str]:
-            for one in blocks:
-                images, report = load(one.images), partial(self._report, one)
+        def work(trainings: Iterable[Planned]) -> Iterator[str]:
+            for training in trainings:
+                images, report = load(training.images), partial(self._report, training.name)
                 with reproducible(self.threads):
-                    yield train(one.settings, *images, one.folder, report, self.device)
+                    yield train(training.settings, *images, training.folder, report, self.device)
 
         return work
 
-    def _report(self, one: Planned, text: str) -> None:
-        self.report(f"{one.name}: {text}")
+    def _report(self, name: str, text: str) -> None:
+        self.report(f"{name}: {text}")
 
 
 def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Planned]:
     """Plan a training for each file and seed, in the folder ``<file's stem>-<seed>`` of `folder`.
 
-    Without seeds, each file's own counts.  Nothing is read but the files and what is in `folder`.
+    Without seeds, each file's own seed is used.  Only the files and `folder` are read.
     """
-    for name in (ABOUT, CHECKPOINT):
-        if (folder / name).exists():
+    for file_name in (ABOUT, CHECKPOINT):
+        if (folder / file_name).exists():
             raise SpecError(
                 f"{folder} is the folder of one training",
-                where=str(folder / name),
+                where=str(folder / file_name),
                 expected="a folder that holds those of trainings, each named FILE-SEED",
                 fix="name the folder above it, or move it into a new one under such a name",
             )
@@ -78,17 +78,17 @@ def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Plan
         settings = read_settings(file)
         check_method(settings)
         for seed in seeds or [settings.seed]:
-            one = f"{file.stem}-{seed}"
-            if one in planned:
+            name = f"{file.stem}-{seed}"
+            if name in planned:
                 raise SpecError(
-                    f"two trainings would be {one}",
+                    f"two trainings would be {name}",
                     where=str(file),
                     expected="files of different names, and each seed once",
                     fix="rename a file, or leave one out",
                 )
             seeded = replace(settings, seed=seed)
             images = folder / IMAGES / f"{data_digest(settings.data)}.npz"
-            planned[one] = Planned(one, seeded, folder / one, images)
+            planned[name] = Planned(name, seeded, folder / name, images)
     for training in planned.values():
         if before := begun(training.folder):
             check_same(before, {"settings": training.settings.describe()}, training.folder)
@@ -99,18 +99,18 @@ def plan(files: Sequence[Path], seeds: Sequence[int], folder: Path) -> list[Plan
 
 
 def _waves(planned: Collection[Planned]) -> Iterator[list[Planned]]:
-    """Put each training after the one that it starts from; SpecError for a circle."""
+    """Yield trainings in waves, each after the one that it starts from; SpecError for a circle."""
     while planned:
-        ahead = {one.name: start_name(one.settings) for one in planned}
-        ready = [one for one in planned if ahead[one.name] not in ahead]
+        starts = {training.name: start_name(training.settings) for training in planned}
+        ready = [training for training in planned if starts[training.name] not in starts]
         if not ready:
             raise SpecError(
-                f"trainings start from each other: {', '.join(sorted(ahead))}",
+                f"trainings start from each other: {', '.join(sorted(starts))}",
                 where="[network], start",
                 expected="a first one without start",
             )
         yield ready
-        planned = [one for one in planned if ahead[one.name] in ahead]
+        planned = [training for training in planned if starts[training.name] in starts]
 
 
 def train_all(
@@ -122,20 +122,21 @@ def train_all(
     device: str = "cpu",
     report: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[str, str]]:
-    """Train what is planned, or go on with it; gives names and digests of weights.
+    """Run the planned trainings, or continue them; yields names and digests of weights.
 
-    Those that are finished come first; a training comes after the one that it starts from.
-    `threads` and `device` are of each process that trains.
+    Finished trainings come first, and each training after the one that it starts from.
+    `threads` and `device` are those of each process that trains.
     """
     if isinstance(engine, LocalEngine):
         check_device(device)  # before images are read
-    done = {one.name: before for one in planned if (before := finished(one.folder))}
-    ahead = [one for one in planned if one.name not in done]
-    for one in {one.images: one for one in ahead}.values():
-        keep_images(one.settings.data, raw, one.images, report)
-    for name, before in done.items():
+    done = {training.name: about for training in planned if (about := finished(training.folder))}
+    unfinished = [training for training in planned if training.name not in done]
+    data_of_file = {training.images: training.settings.data for training in unfinished}
+    for path, data in data_of_file.items():
+        keep_images(data, raw, path, report)
+    for name, about in done.items():
         report(f"{name}: finished before")
-        yield name, str(before["weights_sha256"])
-    for wave in _waves(ahead):
-        for one, digest in engine.run(Trainings(threads, device, report), wave):
-            yield one.name, digest
+        yield name, str(about["weights_sha256"])
+    for wave in _waves(unfinished):
+        for training, digest in engine.run(Trainings(threads, device, report), wave):
+            yield training.name, digest

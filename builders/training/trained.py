@@ -1,4 +1,4 @@
-"""Trained methods, read back: to start from, and to run on the task sets of a release."""
+"""Load trained methods, to start from or to run on the task sets of a release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmark_spec.errors import (
 )
 from builders.sources.image_set import ImageSet, differing_images
 from builders.training import shapes_of, state_sha256
-from builders.training.building import build_method, build_network, code_of
+from builders.training.building import build_method, build_network, code_sha256
 from builders.training.folder import ABOUT, WEIGHTS, finished
 from builders.training.images import Inputs, levels_in, read_levels
 from builders.training.method import Method
@@ -56,16 +56,16 @@ class Trained:
     def __call__(
         self, support: NDArray[np.float32], query: NDArray[np.float32], rng: np.random.Generator
     ) -> NDArray[np.int64]:
-        """Predict a task of levels 0..255: (K, S, C, h, w) and (M, C, h, w) give positions (M,)."""
-        load, where = Inputs(self.settings.data).plain, next(self.method.parameters()).device
+        """Predict positions of classes (M,) of levels 0..255, (K, S, C, h, w) and (M, C, h, w)."""
+        load, device = Inputs(self.settings.data).plain, next(self.method.parameters()).device
         with torch.no_grad():
-            scores = self.method.scores(load(support).to(where), load(query).to(where))
+            scores = self.method.scores(load(support).to(device), load(query).to(device))
         positions: NDArray[np.int64] = scores.argmax(dim=1).cpu().numpy()
         return positions
 
 
 def training_name(settings: RunSettings) -> str:
-    """Return the name of what was trained, such as ``ProtoNet-conv4-5w5s``."""
+    """Return the name of a trained method, such as ``ProtoNet-conv4-5w5s``."""
     episode = settings.training.protocol
     method = settings.method.rpartition(":")[2]
     return f"{method}-{settings.network.name}-{episode.way}w{episode.shot}s"
@@ -74,8 +74,8 @@ def training_name(settings: RunSettings) -> str:
 def load_trained(folder: Path, own: str = "") -> Trained:
     """Load a finished training, whoever made it.
 
-    If a method of one's own was trained, `own` is its ``MODULE:CLASS``: the module is imported,
-    which runs it, only if it is named here, and refused if its code is not the training's.
+    A method that is not of the package must be named as `own`, its ``MODULE:CLASS``, because
+    importing the module runs it.  BackboneError if its code is not that of the training.
     """
     settings, about, state = _read(folder)
     method = settings.method
@@ -92,28 +92,28 @@ def load_trained(folder: Path, own: str = "") -> Trained:
             fix=f"if you trust that code, name it: --method {printable(method)}, in Python "
             f"load_trained(folder, {quoted(method)})",
         )
-    wanted, found = about.get("code", ""), code_of(own) if own else ""
-    if own and found != wanted:
-        raise BackboneError(
-            f"the code of {quoted(own)} is not that which {folder} was trained with",
-            expected=f"SHA-256 {wanted or 'in its trained.json'}; found {found}",
-            fix="put the method's code back, or train again",
-        )
-    made = build_method(settings, about["classes"])
-    _load(made, state, folder)
-    return Trained(made.eval(), settings, about)
+    if own:
+        expected, found = about.get("code", ""), code_sha256(own)
+        if found != expected:
+            raise BackboneError(
+                f"the code of {quoted(own)} is not that which {folder} was trained with",
+                expected=f"SHA-256 {expected or 'in its trained.json'}; found {found}",
+                fix="put the method's code back, or train again",
+            )
+    built = build_method(settings, about["classes"])
+    _load_weights(built, state, folder)
+    return Trained(built.eval(), settings, about)
 
 
 def load_network(folder: Path) -> tuple[Network, RunSettings, dict[str, Any]]:
     """Load the network of a finished training, its settings and its ``trained.json``.
 
-    No code of the method is needed for it, or run.
+    The method's code is neither needed nor run.
     """
     settings, about, state = _read(folder)
-    network, start = build_network(settings), "network."
-    _load(
-        network, {n.removeprefix(start): t for n, t in state.items() if n.startswith(start)}, folder
-    )
+    network, prefix = build_network(settings), "network."
+    weights = {n.removeprefix(prefix): w for n, w in state.items() if n.startswith(prefix)}
+    _load_weights(network, weights, folder)
     return network.eval(), settings, about
 
 
@@ -134,7 +134,7 @@ def _read(folder: Path) -> tuple[RunSettings, dict[str, Any], dict[str, torch.Te
         state = {name: values for name, values in state.items() if isinstance(name, str)}
     except FileNotFoundError:
         raise unfinished from None
-    except Exception as error:  # torch has no kind of its own for a file that is none of its
+    except Exception as error:  # torch raises many kinds for a file of something else
         raise BackboneError(
             f"{folder} cannot be read: {type(error).__name__}",
             expected=f"{ABOUT} and {WEIGHTS} as fslbench-build train wrote them",
@@ -148,7 +148,7 @@ def _read(folder: Path) -> tuple[RunSettings, dict[str, Any], dict[str, torch.Te
     return settings_in(about["settings"]), about, state
 
 
-def _load(module: torch.nn.Module, state: dict[str, torch.Tensor], folder: Path) -> None:
+def _load_weights(module: torch.nn.Module, state: dict[str, torch.Tensor], folder: Path) -> None:
     if shapes_of(state) != shapes_of(module.state_dict()):
         raise BackboneError(
             f"the weights in {folder} are not of the {type(module).__name__} that its {ABOUT} says",
@@ -159,13 +159,13 @@ def _load(module: torch.nn.Module, state: dict[str, torch.Tensor], folder: Path)
 
 
 def start_name(settings: RunSettings) -> str:
-    """Return the folder's name of the training that one starts from; empty for new weights."""
+    """Return the folder's name of the training to start from; empty for new weights."""
     start = settings.network.start
     return f"{start}-{settings.seed}" if start else ""
 
 
 def check_start(settings: RunSettings, folder: Path) -> None:
-    """Raise SpecError unless `folder` holds the finished training that one starts from."""
+    """Raise SpecError unless `folder` holds the finished training to start from, if any."""
     name = start_name(settings)
     if name and finished(folder / name) is None:
         raise SpecError(
@@ -177,31 +177,32 @@ def check_start(settings: RunSettings, folder: Path) -> None:
 
 
 def load_start(method: Method, settings: RunSettings, folder: Path) -> str:
-    """Load the network that a training starts from; gives the digest of that one's weights."""
+    """Load the network that a training starts from; returns the digest of its weights."""
     check_start(settings, folder)
-    network, other, about_other = load_network(folder / start_name(settings))
-    for about, ours, theirs in (
-        ("network", replace(settings.network, start=""), replace(other.network, start="")),
-        ("side", settings.data.side, other.data.side),
-        ("channels", settings.data.inputs, other.data.inputs),
+    name = start_name(settings)
+    network, start_settings, start_about = load_network(folder / name)
+    for field, wanted, found in (
+        ("network", replace(settings.network, start=""), replace(start_settings.network, start="")),
+        ("side", settings.data.side, start_settings.data.side),
+        ("channels", settings.data.inputs, start_settings.data.inputs),
     ):
-        if ours != theirs:
+        if wanted != found:
             raise SpecError(
-                f"it starts from the network of {start_name(settings)}, whose {about} is another",
+                f"it starts from the network of {name}, whose {field} is another",
                 where=str(folder),
-                expected=f"{theirs}",
-                fix=f"give both files the same {about}",
+                expected=f"{found}",
+                fix=f"give both files the same {field}",
             )
     method.network.load_state_dict(network.state_dict())
-    return str(about_other["weights_sha256"])
+    return str(start_about["weights_sha256"])
 
 
 def levels_for(
     release: Release, dataset: str, data: DataSettings, images: ImageSet | None = None
 ) -> NDArray[np.uint8]:
-    """Read the pictures of a release's data set, or of its `images` as their source reads them.
+    """Read the levels of a release's data set from its own pictures, or from its source's `images`.
 
-    SourceError for other images than the release has, or if it holds no picture of one.
+    SourceError for `images` that are not those of the release, or a release without pictures.
     """
     if images is None:
         paths = stored_pictures(release, dataset)
@@ -210,10 +211,10 @@ def levels_for(
         )
     recorded = release.images(dataset)
     if content_digest(recorded) != content_digest(images.images):
-        other = differing_images(recorded, images.images)
-        other = other or differing_images(images.images, recorded)
-        what = f"{len(other)} images" if other else "images"
-        which = listing(other) if other else "in order, groups, creators or licences"
+        differing = differing_images(recorded, images.images)
+        differing = differing or differing_images(images.images, recorded)
+        what = f"{len(differing)} images" if differing else "images"
+        which = listing(differing) if differing else "in order, groups, creators or licences"
         raise SourceError(
             f"{dataset}: {what} are not those of release {release}: {which}",
             where=str(images.raw or ""),
@@ -236,39 +237,36 @@ def answer(
 ) -> Submission:
     """Predict task sets of some data sets; the training's seed is the run.
 
-    `levels` gives the pictures of a data set as :func:`builders.training.images.levels_in` does;
-    other parameters are as of :func:`fslbench_data.evaluate`.  Without `task_sets`, a method that
-    adapts to each task runs only on sets that reuse no image, and one with an output for each class
-    only on those of its number of ways.
+    `levels` returns the pictures of a data set as :func:`builders.training.images.levels_in` does;
+    other parameters are those of :func:`fslbench_data.evaluate`.  Without `task_sets`, a method
+    that adapts to each task runs only on sets that reuse no image, and a method with an output for
+    each class only on sets of its number of ways.
     """
-    method = trained.method
+    settings, method = trained.settings, trained.method
+    offered = {str(info.name): info for info in release.task_sets if info.dataset in datasets}
     if not task_sets and (method.adapts or method.keeps_way):
         task_sets = sorted(
-            {
-                str(info.name)
-                for info in release.task_sets
-                if info.dataset in datasets
-                and not info.name.varies
-                and not (method.adapts and info.name.interval == "closed")
-                and fits_ways(trained, info)
-            }
+            name
+            for name, info in offered.items()
+            if not info.name.varies
+            and not (method.adapts and info.name.interval == "closed")
+            and fits_ways(trained, info)
         )
         if not task_sets:
-            ways = f" of {trained.settings.training.protocol.way} ways" if method.keeps_way else ""
+            ways = f" of {settings.training.protocol.way} ways" if method.keeps_way else ""
             raise SpecError(
                 f"{trained.name} answers no task set of {listing(datasets)} that is not named",
                 expected=f"sets{ways}, and if it adapts to each task such as reuse no image",
                 fix="name the sets that it is to answer: --task-set",
             )
-    names = {str(info.name): info.name for info in release.task_sets if info.dataset in datasets}
-    uneven = [name for name, of in names.items() if of.varies and name in (task_sets or names)]
-    if uneven and (task_sets or len(uneven) == len(names)):
+    chosen = task_sets or list(offered)
+    uneven = [name for name, info in offered.items() if info.name.varies and name in chosen]
+    if uneven and (task_sets or len(uneven) == len(offered)):
         raise SpecError(
             f"{trained.name} answers tasks of one size, and those of {listing(uneven)} differ",
             fix="name other task sets: --task-set",
         )
-    settings = trained.settings
-    made = evaluate(
+    submission = evaluate(
         trained,
         release,
         name=name or trained.name,
@@ -280,16 +278,16 @@ def answer(
         show_progress=show_progress,
         transductive=False,
     )
-    return as_run(made, settings.seed)
+    return as_run(submission, settings.seed)
 
 
-def as_run(made: Submission, seed: int) -> Submission:
-    """Return the results with a training's seed as their run."""
-    run = pa.array([str(seed)] * made.table.num_rows)
-    return replace(made, table=made.table.append_column("run", run))
+def as_run(submission: Submission, seed: int) -> Submission:
+    """Return results with a training's seed as their run."""
+    run = pa.array([str(seed)] * submission.table.num_rows)
+    return replace(submission, table=submission.table.append_column("run", run))
 
 
 def fits_ways(trained: Trained, info: TaskSetInfo) -> bool:
-    """Return whether a method can run on tasks of so many ways."""
-    own = trained.settings.training.protocol.way
-    return not trained.method.keeps_way or info.protocol.way == own
+    """Return whether a method can run on a task set's number of ways."""
+    way = trained.settings.training.protocol.way
+    return not trained.method.keeps_way or info.protocol.way == way

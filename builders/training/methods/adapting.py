@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
 from itertools import chain
 from typing import Self
 
@@ -28,41 +27,40 @@ def descend(
     steps: int,
     meta: bool,
 ) -> Weights:
-    """Take `steps` of gradient descent on `loss`, a scalar, by weights of these names.
+    """Take `steps` of gradient descent on `loss`, a scalar; only weights with `rates` change.
 
-    Those that have `rates` move.  If `meta`, gradients flow through the steps, those of second
-    order too; if not, no graph outlasts a step, and this works under ``torch.no_grad``.
+    With `meta`, gradients flow through the steps, those of second order too; without it no graph
+    outlasts a step, and this works under ``torch.no_grad``.
     """
-    moved = list(rates)
     with torch.enable_grad():
         for _ in range(steps):
             if not meta:
                 weights = {n: w.detach().requires_grad_(n in rates) for n, w in weights.items()}
-            gradients = torch.autograd.grad(
-                loss(weights), [weights[name] for name in moved], create_graph=meta
-            )
-            steps_down = zip(moved, gradients, strict=True)
-            weights = {**weights, **{n: weights[n] - rates[n] * g for n, g in steps_down}}
+            changing = [weights[name] for name in rates]
+            gradients = torch.autograd.grad(loss(weights), changing, create_graph=meta)
+            weights = dict(weights)
+            for (name, rate), gradient in zip(rates.items(), gradients, strict=True):
+                weights[name] = weights[name] - rate * gradient
     return weights if meta else {name: weight.detach() for name, weight in weights.items()}
 
 
 def by_own_statistics(network: nn.Module, weights: Weights, images: Tensor) -> Tensor:
     """Run a network with other weights, normalising by the statistics of these images."""
-    kept = {name: buffer.clone() for name, buffer in network.named_buffers()}
+    buffers = {name: buffer.clone() for name, buffer in network.named_buffers()}
     layers = [layer for layer in network.modules() if isinstance(layer, _BatchNorm)]
     modes = [layer.training for layer in layers]
     try:
         for layer in layers:
             layer.training = True
-        out: Tensor = functional_call(network, {**weights, **kept}, (images,))
+        maps: Tensor = functional_call(network, {**weights, **buffers}, (images,))
     finally:
         for layer, mode in zip(layers, modes, strict=True):
             layer.training = mode
-    return out
+    return maps
 
 
 class _WithHead(Method):
-    """A method that fits itself to a task, in or below a linear layer with an output a way."""
+    """A method that adapts a linear layer with an output for each way, or the network below it."""
 
     adapts = True
     keeps_way = True
@@ -74,11 +72,12 @@ class _WithHead(Method):
     def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
         """Compute the mean cross-entropy of queries after the steps."""
         task = needed(episode)
-        return episode_loss(self._adapted(task.support, task.query.flatten(0, 1), True), task)
+        scores = self._adapted(task.support, task.query.flatten(0, 1), meta=True)
+        return episode_loss(scores, task)
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute outputs (M, K) after the steps; SpecError for a task of other ways."""
-        return self._adapted(support, query, False)
+        return self._adapted(support, query, meta=False)
 
     def _check_way(self, support: Tensor) -> None:
         ways, name = self.head.out_features, type(self).__name__
@@ -91,16 +90,16 @@ class _WithHead(Method):
 
     @abstractmethod
     def _adapted(self, support: Tensor, query: Tensor, meta: bool) -> Tensor:
-        """Compute outputs for queries after steps on the support images."""
+        """Compute the queries' outputs after steps on the support images."""
 
 
 class ANIL(_WithHead):
     """A linear layer that a few gradient steps fit to the support images, from a learnt start.
 
-    Almost no inner loop (Raghu et al., ICLR 2020), with gradients of second order.  In training,
-    batch normalisation takes the statistics of a task's images together; in ``eval`` mode its
-    running statistics.  `rate` is of inner steps, `steps` in :meth:`loss`, `test_steps` in
-    :meth:`scores`, all as in FewSTAB's released settings.
+    Almost no inner loop (Raghu et al., ICLR 2020), with gradients of second order.  Batch
+    normalisation takes the statistics of a task's images together in training, and its running
+    statistics in ``eval`` mode.  :meth:`loss` takes `steps` inner steps and :meth:`scores`
+    `test_steps`, at `rate`, all as in FewSTAB's released settings.
     """
 
     def __init__(
@@ -118,31 +117,29 @@ class ANIL(_WithHead):
 
     def _adapted(self, support: Tensor, query: Tensor, meta: bool) -> Tensor:
         self._check_way(support)
-        maps = self._both(support, query)
-        of_support, of_query = maps[0].flatten(0, 1).flatten(1), maps[1].flatten(1)
+        support_maps, query_maps = self._both(support, query)
         start: Weights = dict(self.head.named_parameters())
 
         def loss(head: Weights) -> Tensor:
-            outputs = functional.linear(of_support, **head)
+            outputs = functional.linear(support_maps.flatten(0, 1).flatten(1), **head)
             return functional.cross_entropy(outputs, support_target(support))
 
         steps = self.steps if meta else self.test_steps
         head = descend(loss, start, dict.fromkeys(start, self.rate), steps, meta)
-        return functional.linear(of_query, **head)
+        return functional.linear(query_maps.flatten(1), **head)
 
 
 BODY = "network."
 
 
 class BOIL(_WithHead):
-    """A network that one gradient step fits to the support images, below a linear layer that stays.
+    """A network that one gradient step fits to the support images, below a fixed linear layer.
 
-    Body only update in the inner loop (Oh et al., ICLR 2021), with gradients of second order.
-    Batch normalisation takes the statistics of the support images while the network is fitted and
-    those of all queries together in prediction, as in the code of the paper's authors: predictions
-    depend on the other queries (transductive).  `rate` and `head_rate` are of the network and of
-    the layer; with `nil`, :meth:`scores` takes cosines with the means of classes, without layer or
-    step.
+    Body only update in the inner loop (Oh et al., ICLR 2021), with gradients of second order.  As
+    in the authors' code, batch normalisation takes the statistics of the support images while the
+    network is fitted, and those of all queries together in prediction, so that a prediction depends
+    on the other queries (transductive).  `rate` is the network's and `head_rate` the layer's.  With
+    `nil`, :meth:`scores` takes cosines with the means of classes, without layer or step.
     """
 
     def __init__(
@@ -165,28 +162,28 @@ class BOIL(_WithHead):
         if not self.nil:
             return super().scores(support, query)
         weights: Weights = dict(self.named_parameters())
-        of_support = self._flat(weights, support.flatten(0, 1))
-        means = of_support.view(*support.shape[:2], -1).mean(dim=1)
-        of_query = self._flat(weights, query)
-        return functional.cosine_similarity(of_query[:, None], means[None], dim=2)
+        support_maps = self._flat_maps(weights, support.flatten(0, 1))
+        means = support_maps.view(*support.shape[:2], -1).mean(dim=1)
+        query_maps = self._flat_maps(weights, query)
+        return functional.cosine_similarity(query_maps[:, None], means[None], dim=2)
 
     def _adapted(self, support: Tensor, query: Tensor, meta: bool) -> Tensor:
         self._check_way(support)
         start: Weights = dict(self.named_parameters())
         rates = {name: self.rate if name.startswith(BODY) else self.head_rate for name in start}
-        moved = {name: rate for name, rate in rates.items() if rate}
+        rates = {name: rate for name, rate in rates.items() if rate}
 
         def loss(weights: Weights) -> Tensor:
             outputs = self._outputs(weights, support.flatten(0, 1))
             return functional.cross_entropy(outputs, support_target(support))
 
-        return self._outputs(descend(loss, start, moved, self.steps, meta), query)
+        return self._outputs(descend(loss, start, rates, self.steps, meta), query)
 
     def _outputs(self, weights: Weights, images: Tensor) -> Tensor:
-        flat = self._flat(weights, images)
-        return functional.linear(flat, weights["head.weight"], weights["head.bias"])
+        maps = self._flat_maps(weights, images)
+        return functional.linear(maps, weights["head.weight"], weights["head.bias"])
 
-    def _flat(self, weights: Weights, images: Tensor) -> Tensor:
+    def _flat_maps(self, weights: Weights, images: Tensor) -> Tensor:
         body = {n.removeprefix(BODY): w for n, w in weights.items() if n.startswith(BODY)}
         return by_own_statistics(self.network, body, images).flatten(1)
 
@@ -195,16 +192,15 @@ TINY = 1e-20
 
 
 class LEO(Method):
-    """A linear classifier decoded from codes of classes; gradient steps move the codes.
+    """A linear classifier decoded from codes of classes; gradient steps change the codes.
 
-    Latent embedding optimisation (Rusu et al., ICLR 2019).  Codes come from pairs of support
-    images, a classifier's weights from codes; a few steps move the codes, a few more the weights.
-    The network is frozen: another method has trained it.  Codes and weights are drawn in
-    :meth:`loss`; :meth:`scores` takes means, as the code of the paper's authors; that of FewSTAB
-    draws.  Where the paper leaves it open, all is as in that code, also the default settings:
-    a code has length `latent`; `rate` and `steps` are of codes, `finetune_rate` and
-    `finetune_steps` of the classifier's weights; the three weights are of what is added to the
-    loss.
+    Latent embedding optimisation (Rusu et al., ICLR 2019).  Pairs of support images are encoded as
+    codes of length `latent`, which are decoded into a classifier's weights.  `steps` steps at
+    `rate` change the codes, then `finetune_steps` at `finetune_rate` the weights.  The network is
+    frozen: another method has trained it.  :meth:`loss` draws codes and weights; :meth:`scores`
+    takes their means, as the authors' code, where FewSTAB's draws.  What the paper leaves open, and
+    the default settings, are those of FewSTAB's code.  `kl_weight`, `encoder_weight` and
+    `orthogonality_weight` multiply the penalties that are added to the loss.
     """
 
     adapts = True
@@ -242,10 +238,10 @@ class LEO(Method):
         return self
 
     def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
-        """Compute the mean cross-entropy of queries and the weighted penalties."""
+        """Compute the mean cross-entropy of queries plus the weighted penalties."""
         task = needed(episode)
-        of_support, of_query = self._frozen(task.support, task.query.flatten(0, 1))
-        mean, deviation = self._codes(of_support)
+        support_maps, query_maps = self._frozen(task.support, task.query.flatten(0, 1))
+        mean, deviation = self._codes(support_maps)
         noise = torch.randn_like(mean)
         start = mean + deviation * noise
         # the mean KL divergence of the codes from the standard normal, estimated by their values;
@@ -253,57 +249,62 @@ class LEO(Method):
         spread = deviation + TINY
         standardised = noise * deviation / spread
         divergence = ((start.square() - standardised.square()) / 2 - spread.log()).mean()
-        moved = self._moved(of_support, start, meta=True)
-        weights = self._fitted(of_support, moved, meta=True)
+        codes = self._adapted_codes(support_maps, start, meta=True)
+        weights = self._adapted_weights(support_maps, codes, meta=True)
         return (
-            episode_loss(of_query @ weights.T, task)
+            episode_loss(query_maps @ weights.T, task)
             + self.kl_weight * divergence
-            + self.encoder_weight * (moved.detach() - start).square().mean()
+            + self.encoder_weight * (codes.detach() - start).square().mean()
             + self.orthogonality_weight * correlation(self.decoder.weight.T)
         )
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
-        """Compute the fitted classifier's outputs (M, K)."""
-        of_support, of_query = self._frozen(support, query)
-        start, _ = self._codes(of_support)
-        moved = self._moved(of_support, start, meta=False)
-        return of_query @ self._fitted(of_support, moved, meta=False).T
+        """Compute the adapted classifier's outputs (M, K)."""
+        support_maps, query_maps = self._frozen(support, query)
+        start, _ = self._codes(support_maps)
+        codes = self._adapted_codes(support_maps, start, meta=False)
+        return query_maps @ self._adapted_weights(support_maps, codes, meta=False).T
 
     def _frozen(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
         """Make flat maps (K, S, D) and (M, D)."""
         with torch.no_grad():
-            of_support, of_query = self._both(support, query)
-        return of_support.flatten(2), of_query.flatten(1)
+            support_maps, query_maps = self._both(support, query)
+        return support_maps.flatten(2), query_maps.flatten(1)
 
     def _codes(self, support: Tensor) -> tuple[Tensor, Tensor]:
-        """Compute means and deviations of codes: averages of pairs of a class's images and all."""
+        """Compute the mean and deviation of each class's code.
+
+        They are averages over all pairs of one of its images with any support image.
+        """
         way, shot = support.shape[:2]
         hidden = self.encoder(support).flatten(0, 1)
         images = len(hidden)
-        pairs = torch.cat(
-            [hidden[:, None].expand(-1, images, -1), hidden[None].expand(images, -1, -1)], dim=2
-        )
-        related = self.relation(pairs).unflatten(0, (way, shot))
+        first = hidden[:, None].expand(-1, images, -1)
+        second = hidden[None].expand(images, -1, -1)
+        related = self.relation(torch.cat([first, second], dim=2)).unflatten(0, (way, shot))
         mean, deviation = related.mean(dim=(1, 2)).chunk(2, dim=-1)
         return mean, deviation
 
-    def _moved(self, support: Tensor, codes: Tensor, meta: bool) -> Tensor:
-        """Take steps on codes (K, latent); weights are drawn anew for each."""
+    def _adapted_codes(self, support: Tensor, codes: Tensor, meta: bool) -> Tensor:
+        """Take steps on codes (K, latent); with `meta`, each step draws the weights anew."""
 
-        def loss(at: Weights) -> Tensor:
-            return self._support_loss(support, self._decoded(at["codes"], meta))
+        def loss(adapted: Weights) -> Tensor:
+            return self._support_loss(support, self._decoded(adapted["codes"], meta))
 
         return descend(loss, {"codes": codes}, {"codes": self.rate}, self.steps, meta)["codes"]
 
-    def _fitted(self, support: Tensor, codes: Tensor, meta: bool) -> Tensor:
+    def _adapted_weights(self, support: Tensor, codes: Tensor, meta: bool) -> Tensor:
         """Take steps on the weights (K, D) decoded from codes."""
-        start, rates = {"w": self._decoded(codes, meta)}, {"w": self.finetune_rate}
-        loss = partial(self._support_loss, support)
-        return descend(lambda at: loss(at["w"]), start, rates, self.finetune_steps, meta)["w"]
 
-    def _decoded(self, codes: Tensor, sampled: bool) -> Tensor:
+        def loss(adapted: Weights) -> Tensor:
+            return self._support_loss(support, adapted["w"])
+
+        start, rates = {"w": self._decoded(codes, meta)}, {"w": self.finetune_rate}
+        return descend(loss, start, rates, self.finetune_steps, meta)["w"]
+
+    def _decoded(self, codes: Tensor, draw: bool) -> Tensor:
         mean, deviation = self.decoder(codes).chunk(2, dim=-1)
-        weights: Tensor = mean + deviation * torch.randn_like(mean) if sampled else mean
+        weights: Tensor = mean + deviation * torch.randn_like(mean) if draw else mean
         return weights
 
     @staticmethod
@@ -313,7 +314,7 @@ class LEO(Method):
 
 
 def correlation(rows: Tensor) -> Tensor:
-    """Compute the mean square of cosines between rows, less those with themselves."""
+    """Compute the mean square of cosines between rows; that of a row with itself counts as 0."""
     unit = rows / (rows.norm(dim=1, keepdim=True) + TINY)
     cosines: Tensor = unit @ unit.T - torch.eye(len(rows)).to(rows)
     return cosines.square().mean()

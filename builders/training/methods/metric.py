@@ -14,11 +14,11 @@ from builders.training.networks import Network
 class CAN(Method):
     """Cosines of a query's and a class's maps after each has attended to the other.
 
-    The correlation layer compares the places of both, the meta fusion layer sets where each of the
-    two is weighed more.  The loss is that of all classes at every place, and `weight` (λ) times the
-    nearest neighbour's.  As the authors' code has it: the fusion is a mean over places; its hidden
-    layer is normalised by batch and has as many units as the map has rows; cosines are multiplied
-    by `scale_cls`.
+    The correlation layer compares the places of both maps; the meta fusion layer weighs the places
+    of each.  The loss is the classifier's of all classes at every place, plus `weight` (λ) times
+    the nearest neighbour's.  As in the authors' code, the fusion is a mean over places, its hidden
+    layer is normalised by batch and has as many units as the map has rows, and cosines are
+    multiplied by `scale_cls`.
     """
 
     def __init__(
@@ -38,17 +38,17 @@ class CAN(Method):
         self.classifier = nn.Linear(network.channels, classes)
 
     def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
-        """Compute the loss of all classes and `weight` times the nearest neighbour's, means."""
+        """Compute the mean loss of all classes plus `weight` times the nearest neighbour's."""
         task = needed(episode)
         means, queries = self._attended(task.support, task.query.flatten(0, 1))
         target = task.target
-        near = einsum("mkd,mkdq->mkq", normalize(means, dim=2), normalize(queries, dim=2))
-        by_place = target[:, None].expand(-1, near.shape[2])
-        nearest = cross_entropy(self.scale_cls * near, by_place)
-        own = queries[target.new_tensor(range(len(target))), target].transpose(1, 2)
-        classes = task.classes[by_place].flatten()
-        whole = cross_entropy(self.classifier(own).flatten(0, 1), classes)  # classes last: faster
-        return whole + self.weight * nearest
+        cosines = einsum("mkd,mkdq->mkq", normalize(means, dim=2), normalize(queries, dim=2))
+        target_by_place = target[:, None].expand(-1, cosines.shape[2])
+        nearest_loss = cross_entropy(self.scale_cls * cosines, target_by_place)
+        to_true_class = queries[target.new_tensor(range(len(target))), target].transpose(1, 2)
+        logits = self.classifier(to_true_class).flatten(0, 1)  # classes last: faster
+        class_loss = cross_entropy(logits, task.classes[target_by_place].flatten())
+        return class_loss + self.weight * nearest_loss
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute `scale_cls` times the cosine of each pair's mean places: (M, K)."""
@@ -58,12 +58,13 @@ class CAN(Method):
 
     def _attended(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
         """Compute attended classes' mean places (M, K, D) and attended queries (M, K, D, h·w)."""
-        of_support, of_query = self._both(support, query)
-        classes, queries = of_support.mean(dim=1).flatten(2), of_query.flatten(2)
+        support_maps, query_maps = self._both(support, query)
+        classes, queries = support_maps.mean(dim=1).flatten(2), query_maps.flatten(2)
         cosines = einsum("kdp,mdq->mkpq", normalize(classes, dim=1), normalize(queries, dim=1))
-        of_classes, of_queries = self.fusion(cosines), self.fusion(cosines.transpose(2, 3))
-        means = einsum("kdp,mkp->mkd", classes, of_classes) / classes.shape[2]
-        return means, queries[:, None] * of_queries[:, :, None]
+        class_weights = self.fusion(cosines)
+        query_weights = self.fusion(cosines.transpose(2, 3))
+        means = einsum("kdp,mkp->mkd", classes, class_weights) / classes.shape[2]
+        return means, queries[:, None] * query_weights[:, :, None]
 
 
 class _Fusion(nn.Module):
@@ -78,7 +79,7 @@ class _Fusion(nn.Module):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, cosines: Tensor) -> Tensor:
-        """Compute 1 + shares (M, K, p) that sum to 1, of cosines (M, K, p, q)."""
+        """Compute 1 + shares (M, K, p), which sum to 1, of cosines (M, K, p, q)."""
         pooled = cosines.mean(dim=2)
         hidden = self.norm(self.enter(pooled.flatten(0, 1))).relu()
         kernel = self.leave(hidden).view_as(pooled)
@@ -90,8 +91,8 @@ class _Fusion(nn.Module):
 class ProtoNet(Method):
     """The nearest class mean by the squared Euclidean distance of flat maps.
 
-    Prototypical networks (Snell et al., NeurIPS 2017), Eq. 1 and 2; distances are divided by
-    `temperature`, which the paper has not.
+    Prototypical networks (Snell et al., NeurIPS 2017), Eq. 1 and 2; `temperature`, which divides
+    the distances, is not in the paper.
     """
 
     def __init__(self, network: Network, *, temperature: float = 1.0) -> None:
@@ -100,10 +101,10 @@ class ProtoNet(Method):
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute minus the squared distance of each query to each class's mean: (M, K)."""
-        of_support, of_query = self._both(support, query)
-        means = of_support.flatten(2).mean(dim=1)
-        difference = of_query.flatten(1)[:, None] - means[None]
-        return -difference.square().sum(dim=2) / self.temperature
+        support_maps, query_maps = self._both(support, query)
+        means = support_maps.flatten(2).mean(dim=1)
+        differences = query_maps.flatten(1)[:, None] - means[None]
+        return -differences.square().sum(dim=2) / self.temperature
 
 
 class DN4(Method):
@@ -119,19 +120,19 @@ class DN4(Method):
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute sums of cosines (M, K), each at most `n_k` times the number of places."""
-        of_support, of_query = self._both(support, query)
-        theirs = normalize(of_support.flatten(3), dim=2)
-        own = normalize(of_query.flatten(2), dim=1)
-        cosines = einsum("mdp,ksdq->mkpsq", own, theirs).flatten(3)
+        support_maps, query_maps = self._both(support, query)
+        support_descriptors = normalize(support_maps.flatten(3), dim=2)
+        query_descriptors = normalize(query_maps.flatten(2), dim=1)
+        cosines = einsum("mdp,ksdq->mkpsq", query_descriptors, support_descriptors).flatten(3)
         return cosines.topk(self.n_k, dim=3).values.sum(dim=(2, 3))
 
 
 class R2D2(Method):
     """Ridge regression of one-hot classes on flat maps, without intercept.
 
-    Bertinetto et al., ICLR 2019, in its dual form; scale `alpha`, shift `beta` and penalty `gamma`
-    begin as released and are learnt with the network; nothing keeps the penalty above zero, as in
-    FewSTAB's released code.
+    Bertinetto et al., ICLR 2019, in its dual form.  Scale `alpha`, shift `beta` and penalty `gamma`
+    begin as released and are learnt with the network; as in FewSTAB's released code, nothing keeps
+    the penalty above zero.
     """
 
     def __init__(
@@ -144,10 +145,10 @@ class R2D2(Method):
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute scaled and shifted regressions (M, K)."""
-        maps = self._both(support, query)
-        of_support, of_query = maps[0].flatten(0, 1).flatten(1), maps[1].flatten(1)
-        classes = functional.one_hot(support_target(support), len(support)).to(of_support.dtype)
-        penalty = self.gamma * torch.eye(len(of_support)).to(of_support)
-        dual = torch.linalg.solve(of_support @ of_support.T + penalty, classes)
-        scores: Tensor = self.alpha * (of_query @ (of_support.T @ dual)) + self.beta
+        support_maps, query_maps = self._both(support, query)
+        x, queries = support_maps.flatten(0, 1).flatten(1), query_maps.flatten(1)
+        classes = functional.one_hot(support_target(support), len(support)).to(x.dtype)
+        penalty = self.gamma * torch.eye(len(x)).to(x)
+        dual = torch.linalg.solve(x @ x.T + penalty, classes)
+        scores: Tensor = self.alpha * (queries @ (x.T @ dual)) + self.beta
         return scores

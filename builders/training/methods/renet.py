@@ -15,7 +15,7 @@ REACH = 5
 """Rows and columns of the neighbourhood that a place is correlated with."""
 
 AT_ONCE = 3
-"""Queries compared at once in ``eval`` mode: more would not fit a processor's caches."""
+"""Queries compared at once in ``eval`` mode: more would not fit into a processor's caches."""
 
 ALIKE = 1e-5
 """Added to variances when correlations are standardised."""
@@ -25,14 +25,13 @@ class RENet(Method):
     """Cosines of what a query and a class attend to in each other's self-correlational maps.
 
     Within an image, each place is correlated with its neighbours and layers read the result (SCR).
-    Between two, correlations of all places are refined by 4D convolutions, and each place is
+    Between two images, 4D convolutions refine the correlations of all places, and each place is
     weighed by how well it is matched (CCA).  The loss is that of all classes, on queries and on
-    labelled images, and `lambda_epi` times the episode's.  As the authors' code has it: maps are
-    rectified before they are correlated with themselves and after SCR, and lose their mean over
-    channels before CCA; 4D convolutions are separable and run on the correlations and on the same
-    transposed; variances are divided by one less than their number.  `temperature` is of the
-    cosines (τ), `temperature_attn` of the attention (γ); `hidden` are channels within SCR, and of
-    what is correlated between images.
+    labelled images, plus `lambda_epi` times the episode's.  As in the authors' code, maps are
+    rectified before SCR's correlations and after SCR, and lose their mean over channels before CCA;
+    4D convolutions are separable and run on the correlations and on their transpose; variances are
+    unbiased.  `temperature` is the cosines' (τ), `temperature_attn` the attention's (γ); `hidden`
+    is the number of channels within SCR, and of the maps that CCA correlates.
     """
 
     trained_by: ClassVar[Trained] = "both"
@@ -53,42 +52,45 @@ class RENet(Method):
         self.classifier = nn.Linear(network.channels, classes)
 
     def loss(self, episode: Episode | None, labelled: Labelled | None = None) -> Tensor:
-        """Compute the sum of the anchors of queries and labelled images and the episode's part."""
-        task, images = needed(episode), needed(labelled)
+        """Compute the anchor losses of queries and labelled images plus the episode's part."""
+        task, batch = needed(episode), needed(labelled)
         support, query = self._centred(task.support, task.query.flatten(0, 1))
-        nearest = episode_loss(self._compared(support, query), task)
-        of_query = cross_entropy(self.classifier(query.mean(dim=(2, 3))), task.classes[task.target])
-        pooled = self.network(images.images).mean(dim=(2, 3))
-        of_images = cross_entropy(self.classifier(pooled), images.classes)
-        return of_images + of_query + self.lambda_epi * nearest
+        episode_part = episode_loss(self._compared(support, query), task)
+        query_logits = self.classifier(query.mean(dim=(2, 3)))
+        query_anchor = cross_entropy(query_logits, task.classes[task.target])
+        batch_logits = self.classifier(self.network(batch.images).mean(dim=(2, 3)))
+        batch_anchor = cross_entropy(batch_logits, batch.classes)
+        return batch_anchor + query_anchor + self.lambda_epi * episode_part
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute cosines (M, K) of attended means, divided by the temperature."""
-        of_support, of_query = self._centred(support, query)
-        step = len(of_query) if self.training else AT_ONCE
-        parts = (of_query[start : start + step] for start in range(0, len(of_query), step))
-        return torch.cat([self._compared(of_support, part) for part in parts])
+        support_maps, query_maps = self._centred(support, query)
+        at_once = len(query_maps) if self.training else AT_ONCE
+        parts = torch.split(query_maps, at_once)
+        return torch.cat([self._compared(support_maps, part) for part in parts])
 
     def _centred(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
-        of_support, of_query = self._both(support, query)
+        """Make maps as :meth:`_both` does, without their mean over channels."""
+        support_maps, query_maps = self._both(support, query)
         return (
-            of_support - of_support.mean(dim=2, keepdim=True),
-            of_query - of_query.mean(dim=1, keepdim=True),
+            support_maps - support_maps.mean(dim=2, keepdim=True),
+            query_maps - query_maps.mean(dim=1, keepdim=True),
         )
 
     def _compared(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute scores of centred maps (K, S, D, h, w) and (M, D, h, w)."""
-        flat = support.flatten(0, 1)
-        to_support, to_query = self.attention(flat, query)
-        of_support = einsum("ndp,mnp->mnd", flat.flatten(2), to_support)
-        of_query = einsum("mdp,mnp->mnd", query.flatten(2), to_query)
-        shape = (*of_support.shape[:1], *support.shape[:2], -1)
-        first, second = of_support.reshape(shape), of_query.reshape(shape)
-        return cosine_similarity(first.mean(dim=2), second.mean(dim=2), dim=2) / self.temperature
+        way, shot = support.shape[:2]
+        images = support.flatten(0, 1)
+        to_support, to_query = self.attention(images, query)
+        attended_support = einsum("ndp,mnp->mnd", images.flatten(2), to_support)
+        attended_query = einsum("mdp,mnp->mnd", query.flatten(2), to_query)
+        class_means = attended_support.reshape(len(query), way, shot, -1).mean(dim=2)
+        query_means = attended_query.reshape(len(query), way, shot, -1).mean(dim=2)
+        return cosine_similarity(class_means, query_means, dim=2) / self.temperature
 
 
 class SelfCorrelation(Network):
-    """A network's maps, and added to each place what layers read in its neighbourhood."""
+    """A network's maps, plus what layers read in the neighbourhood of each place."""
 
     def __init__(self, network: Network, hidden: int) -> None:
         super().__init__()
@@ -105,10 +107,12 @@ class SelfCorrelation(Network):
         maps = self.inner(images)
         unit = normalize(maps.relu(), dim=1)
         count, channels = maps.shape[:2]
-        around = unfold(unit, REACH, padding=REACH // 2).reshape(count, channels, REACH * REACH, -1)
-        products = around * unit.flatten(2)[:, :, None]
-        of_places = products.permute(0, 3, 1, 2).reshape(-1, channels, REACH, REACH)
-        features = self.read(of_places).reshape(count, -1, channels)
+        neighbours = unfold(unit, REACH, padding=REACH // 2).reshape(
+            count, channels, REACH * REACH, -1
+        )
+        products = neighbours * unit.flatten(2)[:, :, None]
+        by_place = products.permute(0, 3, 1, 2).reshape(-1, channels, REACH, REACH)
+        features = self.read(by_place).reshape(count, -1, channels)
         result: Tensor = maps + features.transpose(1, 2).view_as(maps)
         return result.relu()
 
@@ -129,10 +133,11 @@ class CrossCorrelation(nn.Module):
     def forward(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
         """Compute attention to support images' places (M, N, h·w) and queries' (M, N, h·w).
 
-        Of maps (N, D, h, w) and (M, D, h, w); each sums to h·w.
+        The maps are (N, D, h, w) and (M, D, h, w); each attention sums to h·w.
         """
-        theirs, own = (normalize(self.reduce(maps), dim=1, eps=1e-8) for maps in (support, query))
-        cosines = einsum("ndij,mdkl->mnijkl", theirs, own)
+        support_unit = normalize(self.reduce(support), dim=1, eps=1e-8)
+        query_unit = normalize(self.reduce(query), dim=1, eps=1e-8)
+        cosines = einsum("ndij,mdkl->mnijkl", support_unit, query_unit)
         pairs = cosines.flatten(0, 1)[..., None]
         refined = self.refine(pairs) + _swapped(self.refine(_swapped(pairs)))
         matches = refined.reshape(cosines.shape).flatten(4).flatten(2, 3)
@@ -153,9 +158,9 @@ class _Norm(nn.BatchNorm1d):
     momentum: float
 
     def take(self, mean: Tensor, variance: Tensor, count: int) -> Tensor:
-        """Take a batch's statistics into the running ones; return what the batch is multiplied by.
+        """Update the running statistics with a batch's; returns the factor of the batch.
 
-        `variance` is divided by `count`, the running one by one less, as PyTorch's.
+        `variance` is divided by `count`, the running variance by `count` - 1, as in PyTorch.
         """
         with torch.no_grad():
             self.num_batches_tracked += 1
@@ -165,9 +170,10 @@ class _Norm(nn.BatchNorm1d):
 
 
 class _Separable4d(nn.Module):
-    """A 3 x 3 x 3 x 3 convolution as one along the first image, one along the second and 1 x 1.
+    """A 4D convolution, separated into one along each image and one of channels alone.
 
-    Each is normalised by batch, and the first rectified; what follows the second is one linear map.
+    Each is normalised by batch, and the first rectified.  The norm of the second, the mixing of
+    channels and its norm are computed as one linear map.
     """
 
     def __init__(self, inputs: int, outputs: int) -> None:
@@ -193,9 +199,9 @@ class _Separable4d(nn.Module):
         return linear(flat, matrix, offset).view(*pairs.shape[:-1], -1)
 
     def _by_batch(self, mean: Tensor, covariance: Tensor, count: int) -> tuple[Tensor, Tensor]:
-        """Fold both norms and the mixing of centred channels, by their covariance.
+        """Fold both norms and the mixing of centred channels, by the batch's covariance.
 
-        The shift of the norm before the mixing has no effect: the one after takes it away.
+        The shift of the norm before the mixing has no effect: the norm after it subtracts it.
         """
         mixing = self.mix.weight * self.norm_second.take(mean, covariance.diagonal(), count)
         shift = self.mix.weight @ self.norm_second.bias
@@ -205,24 +211,24 @@ class _Separable4d(nn.Module):
 
     def _by_running(self) -> tuple[Tensor, Tensor]:
         """Fold both norms and the mixing, by running statistics."""
-        second, after = self.norm_second, self.norm_mix
-        mixing = self.mix.weight * (second.weight / (second.running_var + second.eps).sqrt())
-        mean = mixing @ second.running_mean - self.mix.weight @ second.bias
+        before, after = self.norm_second, self.norm_mix
+        mixing = self.mix.weight * (before.weight / (before.running_var + before.eps).sqrt())
+        mean = mixing @ before.running_mean - self.mix.weight @ before.bias
         scale = after.weight / (after.running_var + after.eps).sqrt()
         return mixing * scale[:, None], after.bias - scale * (mean + after.running_mean)
 
 
 def _convolved(layer: nn.Conv2d, pairs: Tensor) -> Tensor:
-    """Convolve (..., h, w, C) along h and w; one channel by a matrix, which is faster."""
+    """Convolve (..., h, w, C) along h and w; a single channel by a matrix, which is faster."""
     *_, rows, columns, channels = pairs.shape
     if channels == 1:
         places = rows * columns
-        ones = torch.eye(places).to(pairs).view(-1, 1, rows, columns)
-        matrix: Tensor = layer(ones).view(places, places)
+        unit_images = torch.eye(places).to(pairs).view(-1, 1, rows, columns)
+        matrix: Tensor = layer(unit_images).view(places, places)
         return (pairs.reshape(-1, places) @ matrix).view(pairs.shape)
     images = pairs.reshape(-1, rows, columns, channels).permute(0, 3, 1, 2)
-    out: Tensor = layer(images)
-    return out.permute(0, 2, 3, 1).reshape(pairs.shape)
+    convolved: Tensor = layer(images)
+    return convolved.permute(0, 2, 3, 1).reshape(pairs.shape)
 
 
 def _plain(inputs: int, outputs: int, side: int) -> nn.Conv2d:
@@ -231,4 +237,5 @@ def _plain(inputs: int, outputs: int, side: int) -> nn.Conv2d:
 
 
 def _swapped(pairs: Tensor) -> Tensor:
+    """Swap the two images of pairs (B, i, j, k, l, C)."""
     return pairs.permute(0, 3, 4, 1, 2, 5)

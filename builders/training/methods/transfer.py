@@ -1,4 +1,4 @@
-"""Methods trained on labelled images; on a task the network is not changed."""
+"""Methods trained on labelled images, whose network tasks do not change: RFS, Baseline++."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _TINY = 1e-5
 
 
 class Transfer(Method):
-    """A network trained with a classifier of all classes; a task has a classifier of its own.
+    """A network trained with a classifier of all classes; each task has its own classifier.
 
-    An image's vector of D = `width` numbers is the mean of its map's places if `pooled`, else the
-    map.
+    An image's vector has D = `width` numbers: the mean over its map's places if `pooled`, else the
+    flat map.
     """
 
     trained_by: ClassVar[Trained] = "classes"
@@ -42,17 +42,18 @@ class Transfer(Method):
         return maps.mean(dim=(-2, -1)) if self._pooled else maps.flatten(-3)
 
     @torch.no_grad()
-    def _task(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
-        """Make vectors of support images (K, S, D) and queries (M, D), of the frozen network."""
-        of_support, of_query = self._both(support, query)
-        return self._vectors(of_support), self._vectors(of_query)
+    def _frozen(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+        """Make vectors of support images (K, S, D) and queries (M, D) with the frozen network."""
+        support_maps, query_maps = self._both(support, query)
+        return self._vectors(support_maps), self._vectors(query_maps)
 
 
 class RFS(Transfer):
     """Logistic regression on unit vectors: RFS-simple (Tian et al., ECCV 2020).
 
-    Scikit-learn's, with C = `strength`, in its exact minimum (:mod:`builders.training.logistic`),
-    without distillation.  The paper averages maps (`pooled`); FewSTAB's files take Conv4's flat.
+    The regression is scikit-learn's with C = `strength`, solved to its exact minimum
+    (:mod:`builders.training.logistic`), without distillation.  The paper averages maps (`pooled`);
+    FewSTAB's files flatten Conv4's.
     """
 
     def __init__(
@@ -71,9 +72,9 @@ class RFS(Transfer):
     @torch.no_grad()
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Compute the regression's logits (M, K), in float64."""
-        of_support, of_query = self._task(support, query)
-        way, shot, _ = of_support.shape
-        vectors = torch.cat([of_support.flatten(0, 1), of_query]).double()
+        support_vectors, query_vectors = self._frozen(support, query)
+        way, shot, _ = support_vectors.shape
+        vectors = torch.cat([support_vectors.flatten(0, 1), query_vectors]).double()
         rows = torch.arange(len(vectors), device=vectors.device)
         logits: Tensor = logistic_regression(
             functional.normalize(vectors, dim=1),
@@ -87,8 +88,8 @@ class RFS(Transfer):
 class CosineClassifier(nn.Module):
     """Scores by the cosine with each class's direction, times the class's length, times `scale`.
 
-    The authors' code and FewSTAB's learn a length for each class, which the paper's equation has
-    not, unless `lengths` is False.  The constants are theirs.
+    With `lengths`, a length is learnt for each class, as in the authors' code and FewSTAB's but not
+    in the paper's equation.  The constants are those of both codes.
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class CosineClassifier(nn.Module):
         bound = width**-0.5
         weights = torch.empty(classes, width).uniform_(-bound, bound, generator=generator)
         self.directions = nn.Parameter(weights)
-        own = weights.norm(dim=1) if lengths else torch.ones(classes)
-        self.lengths = nn.Parameter(own, requires_grad=lengths)
+        first_lengths = weights.norm(dim=1) if lengths else torch.ones(classes)
+        self.lengths = nn.Parameter(first_lengths, requires_grad=lengths)
         self.scale = 2.0 if classes <= 200 else 10.0
 
     def forward(self, vectors: Tensor) -> Tensor:
@@ -118,8 +119,8 @@ class CosineClassifier(nn.Module):
 class BaselinePlusPlus(Transfer):
     """A cosine classifier for all classes, then one trained on each task (Chen et al., ICLR 2019).
 
-    The paper's 100 iterations with batches of 4 are, as in both codes, passes over the support set;
-    Adam is FewSTAB's, ``optimiser="SGD"`` the authors'.  A task's first weights and the order of
+    As in both codes, the paper's 100 iterations with batches of 4 are passes over the support set.
+    Adam is FewSTAB's optimiser, ``"SGD"`` the authors'.  A task's first weights and the order of
     its images follow from `seed`.  A task takes 0.1 to 0.4 s of one core, so `adapts` stays False.
     """
 
@@ -144,14 +145,14 @@ class BaselinePlusPlus(Transfer):
 
     def scores(self, support: Tensor, query: Tensor) -> Tensor:
         """Train a classifier on the support set, and compute the queries' scores (M, K)."""
-        of_support, of_query = self._task(support, query)
+        support_vectors, query_vectors = self._frozen(support, query)
         with torch.inference_mode(False), torch.enable_grad():
-            classifier = self._trained(of_support.clone())
+            classifier = self._trained_classifier(support_vectors.clone())
         with torch.no_grad():
-            scores: Tensor = classifier(of_query)
+            scores: Tensor = classifier(query_vectors)
         return scores
 
-    def _trained(self, support: Tensor) -> CosineClassifier:
+    def _trained_classifier(self, support: Tensor) -> CosineClassifier:
         """Train a new classifier on vectors (K, S, D)."""
         way, shot, width = support.shape
         generator = torch.Generator().manual_seed(self._seed)
