@@ -330,7 +330,7 @@ def _fill(
             part, how = counts.select(usable), ADDITIONAL_KINDS[kind].how
             numbers[name][rows[usable]] = how.method_halfwidths(designs[kind], part, level)
             if name == "behind_width":
-                numbers["p"][rows[usable]] = ahead_p(selected, kind, designs[kind])
+                numbers["p"][rows[usable]] = ahead_p(part, kind, designs[kind])
             continue
         width = halfwidths(moments, kind, level)
         if name == "behind_width":

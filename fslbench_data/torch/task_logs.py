@@ -50,12 +50,16 @@ class LoggedTasks(Sampler[list[int]]):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The log, a row a method and task, for ``fb.interval`` and ``fb.open_log``.
+        """The log, a row per method and task, for ``fb.interval`` and ``fb.open_log``.
 
+        All rows have the same columns; which queries were right is left out unless all rows say it.
         Raises a TaskLogError if a method has recorded some tasks of an iteration, and not all.
         """
         self._check()
-        return self._rows
+        names = list(dict.fromkeys(name for row in self._rows for name in row))
+        if not all("correct" in row for row in self._rows):
+            names = [name for name in names if name != "correct"]
+        return [{name: row.get(name) for name in names} for row in self._rows]
 
     def _check(self) -> None:
         for (method, _), number in self._recorded.items():
@@ -86,7 +90,9 @@ class LoggedTasks(Sampler[list[int]]):
         number = self._numbers.setdefault(json.dumps(columns), len(self._numbers))
         return {"task": number, **columns}
 
-    def record(self, method: str, correct: Any, n_query: int | None = None, run: str = "") -> None:
+    def record(
+        self, method: str, correct: Any, n_query: int | None = None, run: str | int = ""
+    ) -> None:
         """Log a method's result on its next task of this iteration.
 
         Loaders draw ahead; so the first call is about the first task, and so on: it is called for
@@ -104,6 +110,9 @@ class LoggedTasks(Sampler[list[int]]):
 
         Raises a TaskLogError if so many tasks were not drawn, or for an accuracy.
         """
+        if not isinstance(method, str) or not method:
+            raise TaskLogError(f"a method is called {method!r}", expected="its name, a text")
+        run = str(run)
         at = self._recorded[method, run]
         if at >= len(self._drawn):
             raise TaskLogError(
@@ -115,23 +124,33 @@ class LoggedTasks(Sampler[list[int]]):
             self._recorded[method, run] += 1
             return
         task = self._drawn[at]
-        right = array_of(correct, f"{method}, task {at + 1}", TaskLogError)
-        if not (right % 1 == 0).all() or (right.ndim and not ((right == 0) | (right == 1)).all()):
+        where = f"{method}, task {at + 1}"
+        right = array_of(correct, where, TaskLogError)
+        whole = right.dtype.kind in "biuf" and (right % 1 == 0).all()
+        if not whole or (right.ndim and not ((right == 0) | (right == 1)).all()):
             raise TaskLogError(
                 "what was right is no count, nor true or false for each query",
-                where=f"{method}, task {at + 1}",
+                where=where,
                 expected="(predicted == answer), or its sum",
                 fix="give no accuracy, and of a task that failed None",
             )
         row = {"method": method, **({"run": run} if run else {}), **task}
-        if right.ndim and "query_ids" in task:
+        queries = sum(map(len, task.get("query_ids", ())))
+        if right.ndim and queries:
             row["correct"] = right.ravel().astype(int).tolist()
         if n_query is None:
-            n_query = right.size if right.ndim else sum(map(len, task.get("query_ids", ())))
+            n_query = queries or (right.size if right.ndim else 0)
         if not n_query:
             raise TaskLogError(
                 "it is not known how many queries the task has",
                 fix="give n_query, or n_shot to log_tasks",
+            )
+        answered = right.size if right.ndim else n_query
+        if not 0 <= right.sum() <= n_query == answered:
+            raise TaskLogError(
+                f"{int(right.sum())} of {answered} queries are right, and the task has {n_query}",
+                where=where,
+                expected="an answer to every query of the task",
             )
         self._recorded[method, run] += 1
         self._rows.append(row | {"n_correct": int(right.sum()), "n_query": int(n_query)})
@@ -152,8 +171,7 @@ class LoggedTasks(Sampler[list[int]]):
                 if path.suffix == ".jsonl":
                     file.writelines(json.dumps(row) + "\n" for row in rows)
                     return
-                names = dict.fromkeys(name for row in rows for name in row)
-                writer = csv.DictWriter(file, list(names), lineterminator="\n")
+                writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(
                     {k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()}

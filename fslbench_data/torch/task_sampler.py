@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import groupby
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -53,20 +54,17 @@ class TaskSampler(Sampler[list[int]]):
         *,
         seed: int = 0,
     ) -> None:
-        self.n_way, self.n_shot, self.n_query, self.n_tasks = n_way, n_shot, n_query, n_tasks
+        self.n_way, self.n_shot = _numbers("n_way", n_way, 2), _numbers("n_shot", n_shot, 1)
+        self.n_query, self.n_tasks = _number("n_query", n_query), _number("n_tasks", n_tasks)
         self.items_per_label: dict[Any, list[int]] = {}
         for image, label in enumerate(labels_of(dataset)):
             self.items_per_label.setdefault(label, []).append(image)
         self.drawn: list[dict[str, Any]] = []
-        self._stream = Stream("task-sampler", seed)
+        self._stream = Stream("task-sampler", _number("seed", seed, 0))
         self._sizes = np.array([len(images) for images in self.items_per_label.values()], np.int64)
-        for name, least in (("n_way", 2), ("n_shot", 1), ("n_query", 1), ("n_tasks", 1)):
-            low, high = _ends(found := getattr(self, name))
-            if not least <= low <= high:
-                raise SamplingError(f"{name} is {found}", expected=f"{name} of at least {least}")
-        if (most := _ends(n_way)[1]) > self._sizes.size:
+        if (most := _ends(self.n_way)[1]) > self._sizes.size:
             raise SamplingError(f"tasks of {most} classes from {self._sizes.size}")
-        if (each := _ends(n_shot)[1] + n_query) > self._sizes.min():
+        if (each := _ends(self.n_shot)[1] + self.n_query) > self._sizes.min():
             label, images = min(self.items_per_label.items(), key=lambda item: len(item[1]))
             raise SamplingError(
                 f"a task takes {each} images of a class, and class {label!r} has {len(images)}",
@@ -79,9 +77,9 @@ class TaskSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         labels, images = zip(*self.items_per_label.items(), strict=True)
         for _ in range(self.n_tasks):
-            (ways,) = self._numbers(self.n_way, 1)
+            (ways,) = self._draw(self.n_way, 1)
             (chosen,) = self._stream.subsets(np.array([len(labels)]), ways)
-            shots = self._numbers(self.n_shot, ways)
+            shots = self._draw(self.n_shot, ways)
             positions = self._stream.subsets(self._sizes[chosen], max(shots) + self.n_query)
             each = zip(chosen.tolist(), positions.tolist(), shots, strict=True)
             ids = [[images[c][i] for i in own[: shot + self.n_query]] for c, own, shot in each]
@@ -94,7 +92,7 @@ class TaskSampler(Sampler[list[int]]):
             )
             yield [image for of_class in ids for image in of_class]
 
-    def _numbers(self, given: Numbers, count: int) -> list[int]:
+    def _draw(self, given: Numbers, count: int) -> list[int]:
         """Draw so many numbers of a range."""
         low, high = _ends(given)
         if low == high:
@@ -120,6 +118,29 @@ class TaskSampler(Sampler[list[int]]):
 
 def _ends(given: Numbers) -> tuple[int, int]:
     return (given, given) if isinstance(given, int) else given
+
+
+def _number(name: str, given: Any, least: int = 1) -> int:
+    """Return a parameter that is a whole number; SamplingError for any other."""
+    try:
+        number = index(given)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise SamplingError(
+            f"{name} is {given!r}", expected=f"{name}, a whole number of at least {least}"
+        )
+    return number
+
+
+def _numbers(name: str, given: Any, least: int) -> Numbers:
+    """Return a parameter that is a whole number or a range; SamplingError for any other."""
+    if not isinstance(given, tuple):
+        return _number(name, given, least)
+    ends = tuple(_number(name, end, least) for end in given)
+    if len(ends) != 2 or ends[0] > ends[1]:
+        raise SamplingError(f"{name} is {given}", expected=f"{name}, a number or (least, most)")
+    return ends[0], ends[1]
 
 
 def labels_of(dataset: Any) -> list[Hashable]:

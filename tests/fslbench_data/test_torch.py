@@ -248,6 +248,10 @@ def test_ranges_of_ways_and_shots(tmp_path):
         ((LABELS, 2, 18, 3, 1), SamplingError, "takes 21 images of a class, and class 0 has 20"),
         ((LABELS, 2, 0, 3, 1), SamplingError, "n_shot is 0"),
         ((LABELS, (5, 3), 1, 3, 1), SamplingError, r"n_way is \(5, 3\)"),
+        ((LABELS, (5,), 1, 3, 1), SamplingError, r"n_way is \(5,\)"),
+        ((LABELS, "5", 1, 3, 1), SamplingError, "n_way is '5'"),
+        ((LABELS, 2, 1, (1, 2), 1), SamplingError, r"n_query is \(1, 2\)"),
+        ((LABELS, 2, 1, 3, 2.5), SamplingError, "n_tasks is 2.5"),
         ((LABELS, 2, (1, 19), 3, 1), SamplingError, "takes 22 images of a class"),
         ((TensorDataset(FEATURES), 2, 1, 3, 1), SpecError, "of a TensorDataset are not known"),
         (([0.5, 0.5], 2, 1, 3, 1), SpecError, "of a list are not known"),
@@ -326,12 +330,37 @@ def test_what_is_refused(tmp_path):
     next(iter(log))
     with pytest.raises(TaskLogError, match="not known how many queries the task has"):
         log.record("m", 3)
-    for wrong in (0.78, float("nan"), torch.tensor([1, 2]), object()):
+    for wrong in (0.78, float("nan"), torch.tensor([1, 2]), object(), "x"):
         with pytest.raises(TaskLogError, match=r"no count|makes no array"):
             log.record("m", wrong, 15)
-    log.record("m", 3.0, 15)
+    for wrong in (-1, 16, torch.ones(14)):
+        with pytest.raises(TaskLogError, match=r"are right, and the task has 15"):
+            log.record("m", wrong, 15)
+    with pytest.raises(TaskLogError, match="a method is called None"):
+        log.record(None, 3, 15)
+    log.record("m", np.float32(3.0), 15)
     with pytest.raises(OutputError, match="is no name of a log"):
         log.write(tmp_path / "log.txt")
+
+
+def test_rows_have_the_columns_of_all_whatever_the_first_has(tmp_path):
+    log, rng = (
+        fb.log_tasks(fb.TaskSampler(LABELS, np.int64(5), 2, 3, 150)),
+        np.random.default_rng(0),
+    )
+    for _ in log:
+        right = rng.random((3, 15)) < 0.7
+        log.record("plain", int(right[0].sum()))
+        for run in range(2):
+            log.record("trained", right[run + 1], run=run)
+    assert {row["run"] for row in log.rows} == {None, "0", "1"}
+    assert "correct" not in log.rows[0]
+    shown = fb.interval(log.rows, class_sizes=log.class_sizes)
+    assert [score.runs for score in shown.scores] == [1, 2]
+    for name in ("log.csv", "log.jsonl", "log.parquet"):
+        log.write(tmp_path / name)
+        report = fb.interval(tmp_path / name, class_sizes=log.class_sizes)
+        assert [s.intervals for s in report.scores] == [s.intervals for s in shown.scores]
 
 
 def test_a_task_that_failed():
