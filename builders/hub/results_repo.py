@@ -1,4 +1,4 @@
-"""A new results repository, for git or for the Hub, and the Space of the app that reviews it."""
+"""Start a results repository, and the Space of the app that reviews it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ WORKFLOW = ".github/workflows/validate.yml"
 DEFAULT_TITLE = "Few-shot leaderboard"
 
 UNKNOWN = "fslbench @ git+https://ADDRESS-OF-FSLBENCH"
-"""A placeholder for the unknown address of the package, to be filled in by hand."""
+"""The placeholder for an unknown address of the package, to be replaced by hand."""
 
 _REQUIREMENT = re.compile(r"fslbench(?:\[[a-z,]+\])?( ?(?:@|==|>=|~=)[\w @+:/.,=<>~#&?%-]+)?")
 
 
 def _requirement_of(named: str | None) -> str:
-    """Return the requirement named, or that which pip installed here, if others can install it."""
+    """Return the named requirement, or the one that pip installed here if others can use it."""
     if named is not None and not _REQUIREMENT.fullmatch(named):
         raise ResultsError(
             f"{named!r:.200} is not what pip could install FSLBench by",
@@ -41,10 +41,9 @@ def start_results_repository(
     title: str | None = None,
     requirement: str | None = None,
 ) -> tuple[Path, ...]:
-    """Write the files that a results repository starts with, and return their paths.
+    """Write the first files of a results repository, and return their paths.
 
-    `releases` are ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub, newest first; each is opened
-    first.
+    `releases`, newest first, are ``embedded`` or ``ORG/NAME@vX.Y.Z`` on the Hub; each must open.
     """
     requirement, title = _requirement_of(requirement), title or DEFAULT_TITLE
     words = {
@@ -62,9 +61,9 @@ def start_results_repository(
     parse_board(texts[BOARD_FILE].encode("utf-8", "surrogatepass"), "")
     for name in releases:
         load_release(name)
-    made = _write_new(folder, texts)
+    paths = _write_new(folder, texts)
     make_folder(folder / SUBMISSIONS)
-    return made
+    return paths
 
 
 def start_space(
@@ -86,17 +85,16 @@ def _quoted(text: str) -> str:
 
 
 def _filled(names: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str]:
-    """Return templates by the names of their files, with placeholders such as @TITLE@ filled."""
-    folder = files("builders") / "hub" / "templates"
-    texts = {name: (folder / of).read_text(encoding="utf-8") for name, of in names.items()}
-    return {
-        name: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
-        for name, text in texts.items()
-    }
+    """Return the texts of files, of the templates in `names`, with @TITLE@ and the like filled."""
+    folder, texts = files("builders") / "hub" / "templates", {}
+    for name, template in names.items():
+        text = (folder / template).read_text(encoding="utf-8")
+        texts[name] = re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
+    return texts
 
 
 def _write_new(folder: Path, texts: Mapping[str, str]) -> tuple[Path, ...]:
-    """Write files by path below a folder; raises an OutputError if one is there already."""
+    """Write files by path below a folder; OutputError if one exists already."""
     targets = {folder / name: text for name, text in texts.items()}
     for target in targets:
         if target.exists() or target.is_symlink():
