@@ -1,4 +1,4 @@
-"""Attributes of images: words of captions or of given texts, given ones, and pixels'."""
+"""Make attributes of images: words of captions or texts, given ones, or ones of pixels."""
 
 from __future__ import annotations
 
@@ -40,36 +40,40 @@ def make_attributes(
     settings: Settings | None = None,
     progress: Progress = silent,
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Make the attributes of a data set's images as a recipe says; gives also how.
+    """Make the attributes of a data set's images by a recipe; returns also their provenance.
 
-    `source` is what has read the images; `work` and `settings` are as for
+    `source` has read the images; `work` and `settings` are those of
     :func:`builders.attributes.captions.write_captions`.
     """
-    made: dict[str, Any] = {"recipe": recipe.without_paths, "images": content_digest(images.images)}
+    provenance: dict[str, Any] = {
+        "recipe": recipe.without_paths,
+        "images": content_digest(images.images),
+    }
     total = len(images.images)
     if recipe.attributes == PIXELS:
         attributes = pixels.pixel_attributes(images, progress)
         images.check_unchanged()
-        return attributes_table(attributes), {**made, **pixels.DEPENDS_ON}
+        return attributes_table(attributes), {**provenance, **pixels.DEPENDS_ON}
     if recipe.attributes == GIVEN:
         titles = given_texts(images, source) if images.texts else [None] * total
         if recipe.word:
-            of_word = given_values(images, source, recipe.word, titles)
-            return attributes_table(*of_word), made
-        return attributes_table(given_attributes(images, source), titles), made
+            values, objects = given_values(images, source, recipe.word, titles)
+            return attributes_table(values, objects), provenance
+        return attributes_table(given_attributes(images, source), titles), provenance
     texts: Sequence[str | None]
     if recipe.captioner:
         what = f"captions by {recipe.captioner}"
-        counter = counted(total, "images", lambda far: progress(f"{what}: {far}"))
-        texts, made["texts"] = write_captions(images, recipe.captioner, work, settings, counter)
+        counter = counted(total, "images", lambda done: progress(f"{what}: {done}"))
+        texts, how = write_captions(images, recipe.captioner, work, settings, counter)
+        provenance["texts"] = how
     else:
         texts = given_texts(images, source)
     tagger = load_tagger(recipe.tagger)
     names = images.images.column("class_name").to_pylist()
     images.check_unchanged()
-    tagged = tagger.words(
-        texts,
-        names,
-        lambda done: progress(f"words by {recipe.tagger}: {done:,} of {total:,} images"),
-    )
-    return attributes_table(tagged, texts), {**made, "words": tagger.describe()}
+
+    def report(done: int) -> None:
+        progress(f"words by {recipe.tagger}: {done:,} of {total:,} images")
+
+    words = tagger.words(texts, names, report)
+    return attributes_table(words, texts), {**provenance, "words": tagger.describe()}

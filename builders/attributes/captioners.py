@@ -1,8 +1,7 @@
-"""Captioners, networks that write a caption to a picture; ViT-GPT2 and BLIP of transformers.
+"""Load captioners, networks that write a picture's caption: transformers' ViT-GPT2 and BLIP.
 
-Each is a folder of a model, or the model on the Hub.  Pictures are prepared by our own code, since
-transformers resizes otherwise from one version to the next; a folder's generation settings are
-ignored.
+A captioner is a folder with a model, or a model on the Hub.  Pictures are prepared by our own code,
+since versions of transformers resize differently; a folder's generation settings are ignored.
 """
 
 from __future__ import annotations
@@ -31,10 +30,9 @@ from fslbench_data.hub import fetch
 class Family:
     """A family of captioners.
 
-    `hub` is the authors' model, `kind` the ``model_type`` of its configuration; `model` and
-    `tokenizer` are classes of transformers, `vocabulary` files of a tokenizer that has no
-    ``tokenizer.json``; every caption begins with the `prompt`.  Generation is described in
-    docs/bias.md.
+    `hub` is the authors' model and `kind` the ``model_type`` of its configuration.  `model` and
+    `tokenizer` are classes of transformers, `vocabulary` the files of a tokenizer without
+    ``tokenizer.json``.  Every caption begins with the `prompt`.  docs/bias.md describes generation.
     """
 
     hub: str
@@ -76,7 +74,7 @@ FAMILIES = {
 
 CONFIG, PREPROCESSOR, TOKENIZER = "config.json", "preprocessor_config.json", "tokenizer.json"
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-PERHAPS = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+OPTIONAL = ("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
 COCA = "coca"
 CAPTIONERS = (*(f"{family}[@FOLDER]" for family in FAMILIES), f"{COCA}[:ARCH/TAG_OR_FILE]")
@@ -84,7 +82,7 @@ CAPTIONERS = (*(f"{family}[@FOLDER]" for family in FAMILIES), f"{COCA}[:ARCH/TAG
 
 
 def check_captioner(name: str, where: str = "") -> tuple[str, str]:
-    """Split a captioner's name into its family and the folder or network in it ('' if none)."""
+    """Split a captioner's name into its family and its folder or network ('' without one)."""
     family, at, folder = name.partition("@")
     if family in FAMILIES and bool(at) == bool(folder):
         return family, folder
@@ -119,7 +117,7 @@ def check_folder(family: str, path: str, folder: Path | None) -> Path | None:
     needed: list[tuple[str, ...]] = [(CONFIG,), (PREPROCESSOR,), WEIGHTS]
     if not all((home / file).is_file() for file in about.vocabulary):
         needed.append((TOKENIZER,))
-    missing = [" or ".join(any_of) for any_of in needed if not first_of(home, any_of).is_file()]
+    missing = [" or ".join(names) for names in needed if not first_of(home, names).is_file()]
     if missing:
         raise BackboneError(
             f"the folder for {family} has no {', '.join(missing)}",
@@ -172,7 +170,7 @@ def preprocessing_of(path: Path) -> Preprocessing:
 
 
 def folder_from_hub(family: str) -> tuple[Path, dict[str, str]]:
-    """Return the folder of the Hub's cache with all files of one commit of the authors' model."""
+    """Fetch the authors' model; returns its folder in the Hub's cache, and its commit."""
     about, by_hand = FAMILIES[family], f"{family}@FOLDER"
     cached = partial(require("huggingface_hub").try_to_load_from_cache, repo_type="model")
     try:
@@ -183,7 +181,7 @@ def folder_from_hub(family: str) -> tuple[Path, dict[str, str]]:
         tokenizer, _ = hub_file(family, pinned, (TOKENIZER, about.vocabulary[0]), by_hand)
         for file in about.vocabulary[1:] if tokenizer.name != TOKENIZER else ():
             hub_file(family, pinned, (file,), by_hand)
-        for file in PERHAPS:
+        for file in OPTIONAL:
             if cached(about.hub, file, revision=origin["revision"]) is None:
                 with suppress(HubNotFoundError):
                     fetch(about.hub, file, origin["revision"], repo_type="model")
@@ -215,7 +213,7 @@ def _expected(family: str) -> str:
 
 
 def first_of(home: Path, files: tuple[str, ...]) -> Path:
-    """Return the first of some files that exists; the first of all if none does."""
+    """Return the first file that exists, or the first name if none does."""
     return next((home / file for file in files if (home / file).is_file()), home / files[0])
 
 
@@ -236,7 +234,7 @@ _SPECIAL = ("bos_token_id", "decoder_start_token_id", "eos_token_id", "pad_token
 class Captioner:
     """A network that writes captions, and its tokenizer.
 
-    `weights` is where they came from, with their SHA-256, and `generation` how captions are made.
+    `weights` describes the origin and the SHA-256 of weights, `generation` how captions are made.
     """
 
     name: str
@@ -247,7 +245,7 @@ class Captioner:
     tokenizer: Any = field(repr=False)
 
     def describe(self) -> dict[str, Any]:
-        """Return what captions depend on, of the network."""
+        """Return the captioner's part of the provenance of captions."""
         return {
             "captioner": self.name,
             "weights": dict(self.weights),
@@ -259,46 +257,46 @@ class Captioner:
     def captions(self, batch: Any) -> list[str]:
         """Write a caption for each picture of a batch (B, 3, H, W)."""
         torch, transformers = require("torch"), require("transformers", "attributes")
-        more = {}
+        inputs = {"pixel_values": batch.to(self.model.device)}
         if prompt := self.generation.get("prompt"):
             ids = self.tokenizer(prompt, return_tensors="pt").input_ids.repeat(len(batch), 1)
-            more["input_ids"] = ids.to(self.model.device)
+            inputs["input_ids"] = ids.to(self.model.device)
         with torch.no_grad(), _quiet(transformers):
-            tokens = self.model.generate(pixel_values=batch.to(self.model.device), **more)
+            tokens = self.model.generate(**inputs)
             captions = self.tokenizer.batch_decode(tokens[:, 1:], skip_special_tokens=True)
         return [plain(caption) for caption in captions]
 
 
 def plain(caption: str) -> str:
-    """Put what a network wrote on one line, with blanks for what cannot be printed."""
+    """Put a caption on one line, with blanks instead of characters that cannot be printed."""
     return " ".join("".join(c if c.isprintable() else " " for c in caption).split())
 
 
 def load_captioner(family: str, path: str, folder: Path | None, device: Device) -> Captioner:
-    """Load a captioner from the folder at `path`; from the Hub if that is empty."""
+    """Load a captioner from the folder at `path`, or from the Hub if `path` is empty."""
     transformers, about = require("transformers", "attributes"), FAMILIES[family]
     local = check_folder(family, path, folder)
     name = f"{family}@{local.resolve().name}" if local else family
     home, origin = (local, {"folder": local.resolve().name}) if local else folder_from_hub(family)
     with loading(name, home / CONFIG), _quiet(transformers):
-        model, loaded = getattr(transformers, about.model).from_pretrained(
+        model, loading_info = getattr(transformers, about.model).from_pretrained(
             home, local_files_only=True, output_loading_info=True, dtype="float32"
         )
         tokenizer = getattr(transformers, about.tokenizer).from_pretrained(
             home, local_files_only=True
         )
-    _check_whole(name, home, loaded)
+    _check_whole(name, home, loading_info)
     generator = model.text_decoder if about.kind == "blip" else model
     special = {key: getattr(model.generation_config, key) for key in _SPECIAL}
-    how = {**about.generation, "do_sample": False}
-    generator.generation_config = transformers.GenerationConfig(**special, **how)
+    generation = {**about.generation, "do_sample": False}
+    generator.generation_config = transformers.GenerationConfig(**special, **generation)
     weights = {
         **origin,
         "file": first_of(home, WEIGHTS).name,
         "sha256": sha256_of(first_of(home, WEIGHTS)),
         **{
             f"{Path(file).stem}_sha256": sha256_of(home / file)
-            for file in (CONFIG, PREPROCESSOR, TOKENIZER, *about.vocabulary, *PERHAPS)
+            for file in (CONFIG, PREPROCESSOR, TOKENIZER, *about.vocabulary, *OPTIONAL)
             if (home / file).is_file()
         },
     }
@@ -306,20 +304,20 @@ def load_captioner(family: str, path: str, folder: Path | None, device: Device) 
         name,
         preprocessing_of(home / PREPROCESSOR),
         weights,
-        {"search": "beams", **({"prompt": about.prompt} if about.prompt else {}), **how},
+        {"search": "beams", **({"prompt": about.prompt} if about.prompt else {}), **generation},
         model.eval().to(device),
         tokenizer,
     )
 
 
-def _check_whole(name: str, home: Path, loaded: Mapping[str, Any]) -> None:
-    """Refuse weights that leave part of the network at random; a pooled state is never used."""
-    missing = [key for key in sorted(loaded["missing_keys"]) if ".pooler." not in key]
-    wrong = sorted(map(str, loaded.get("mismatched_keys", ())))
-    if missing or wrong:
+def _check_whole(name: str, home: Path, loading_info: Mapping[str, Any]) -> None:
+    """Refuse weights that leave part of the network random, except for the unused pooler."""
+    missing = [key for key in sorted(loading_info["missing_keys"]) if ".pooler." not in key]
+    misshapen = sorted(map(str, loading_info.get("mismatched_keys", ())))
+    if missing or misshapen:
         raise BackboneError(
-            f"{name}: the weights do not fit: {len(missing)} are missing, {len(wrong)} of another "
-            f"shape, such as {(missing + wrong)[0]}",
+            f"{name}: the weights do not fit: {len(missing)} are missing, {len(misshapen)} of "
+            f"another shape, such as {(missing + misshapen)[0]}",
             where=str(home),
             expected="the weights of the network that config.json describes",
             fix="get the folder again",

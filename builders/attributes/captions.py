@@ -1,4 +1,4 @@
-"""The captions that captioners write: by blocks of ids, resumable."""
+"""Write captions by blocks of ids; an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -54,10 +54,11 @@ class CaptionerName(BlockNetwork):
         self, job: BlockJob, blocks: list[int], network: Captioner, batches: Batches
     ) -> Iterator[NDArray[np.str_]]:
         """Write the captions of blocks."""
-        lasts, texts = {job.ids_of(block)[-1] for block in blocks}, list[str]()
+        last_ids = {job.ids_of(block)[-1] for block in blocks}
+        texts: list[str] = []
         for batch in job.read(blocks, batches):
             texts += network.captions(batch.data)
-            if batch.ids[-1] in lasts:
+            if batch.ids[-1] in last_ids:
                 yield np.array(texts, dtype=np.str_)
                 texts = []
 
@@ -69,12 +70,12 @@ def write_captions(
     settings: Settings | None = None,
     progress: Progress = silent,
 ) -> tuple[list[str], dict[str, Any]]:
-    """Write a caption for each of N images; return also how they were written.
+    """Write a caption for each of N images; returns also their provenance.
 
     Folder, progress and errors are those of :func:`builders.features.block_job.computed`.
     """
     settings = settings or Settings()
     network = CaptionerName(name, settings.weights, settings.device)
     with computed(network, images, folder, settings, progress) as (blocks, made):
-        how = {key: value for key, value in made.items() if key not in ("dataset", "images")}
-        return [str(text) for texts in blocks for text in texts], how
+        provenance = {k: value for k, value in made.items() if k not in ("dataset", "images")}
+        return [str(text) for texts in blocks for text in texts], provenance

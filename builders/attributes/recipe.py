@@ -1,4 +1,4 @@
-"""The recipe of a set of attributes: one line of a specification (docs/bias.md)."""
+"""Parse the recipe of a set of attributes, a line of a specification (docs/bias.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from builders.attributes.given import GIVEN, check_given
 from builders.attributes.taggers import TAGGERS, check_tagger, load_tagger
 
 OWN_TEXTS, OWN_ATTRIBUTES = {"texts", "text"}, {"attributes"}
-"""Options of the general sources that name the texts, and the attributes, of own data."""
+"""Options of the general sources that name the texts or the attributes of own data."""
 
 PIXELS = "pixels"
 EXPECTED = (
@@ -26,8 +26,8 @@ EXPECTED = (
 class Recipe:
     """A parsed recipe.
 
-    `texts` (``given`` or a captioner) and `tagger` are empty where attributes are no words;
-    `attributes` is then ``given`` or ``pixels``, and `word` the one of the given that is wanted.
+    Attributes that are words have `texts`, ``given`` or a captioner, and a `tagger`.  For others
+    `attributes` is ``given`` or ``pixels``, and `word` may name one of the given attributes.
     """
 
     texts: str = ""
@@ -47,7 +47,7 @@ class Recipe:
 
     @property
     def without_paths(self) -> str:
-        """The recipe with a folder's or file's name in place of its path."""
+        """The recipe with names of folders and files instead of paths."""
         if not self.captioner:
             return str(self)
         family, rest = check_captioner(self.captioner)
@@ -60,7 +60,7 @@ class Recipe:
 
     @classmethod
     def parse(cls, text: str, where: str = "") -> Recipe:
-        """Parse a recipe; an unknown form, captioner or tagger is refused."""
+        """Parse a recipe; refuse an unknown form, captioner or tagger."""
         if text in (GIVEN, PIXELS):
             return cls(attributes=text)
         if text.startswith(f"{GIVEN}:"):
@@ -81,7 +81,7 @@ def check_recipe(
     where: str = "",
     options: Collection[str] = (),
 ) -> None:
-    """Refuse at once a recipe that cannot be followed for a source with such options.
+    """Refuse a recipe that a source with these options cannot follow, without making anything.
 
     Folders and files of captioners are also looked up in `weights`.
     """

@@ -1,10 +1,11 @@
-"""Tables of attributes: one row an image, and the rules that they follow."""
+"""Make and check tables of attributes, with a row for each image."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from benchmark_spec import schemas
 from benchmark_spec.errors import SchemaError, listing
 
 MAX_ATTRIBUTE = 100
-"""Characters of an attribute."""
+"""The most characters of an attribute."""
 
 
 def attributes_table(
@@ -21,7 +22,7 @@ def attributes_table(
 ) -> pa.Table:
     """Make a table of the schema :data:`benchmark_spec.schemas.ATTRIBUTES`.
 
-    Of each of N images the attributes and the text that they are words of, if any.
+    It has the attributes of each of N images, and the text from which they are, if any.
     """
     columns = [
         pa.array(range(len(attributes)), pa.int32()),
@@ -34,7 +35,7 @@ def attributes_table(
 
 
 def check_attributes_table(table: pa.Table, n_images: int, where: str) -> pa.Table:
-    """Return a table of attributes; SchemaError lists everything wrong with it."""
+    """Return a table of attributes; SchemaError with all its problems."""
     schemas.check(table, schemas.ATTRIBUTES, where)
     problems = list(attribute_problems(table, n_images))
     if problems:
@@ -48,23 +49,23 @@ def check_attributes_table(table: pa.Table, n_images: int, where: str) -> pa.Tab
 
 
 def attribute_problems(table: pa.Table, n_images: int) -> Iterator[str]:
-    """Yield the problems of a table of the schema ``ATTRIBUTES``, of so many images."""
+    """Yield the problems of a table of the schema ``ATTRIBUTES`` of `n_images` images."""
     ids, lists = table.column("image_id"), table.column("attributes")
     if ids.null_count or not np.array_equal(ids.to_numpy(), np.arange(n_images)):
         yield f"has not one row for each of {n_images} images, in order"
     if lists.null_count:
         yield f"has no list of attributes for {lists.null_count} images"
-    of_image = lists.to_pylist()
-    for wrong, what in (
-        (_bad_word, "has attributes that are null, empty, long or not in lower case"),
-        (_out_of_order, "has attributes that are not sorted, or twice with one image"),
+    by_image = lists.to_pylist()
+    for is_wrong, problem in (
+        (_has_bad_word, "has attributes that are null, empty, long or not in lower case"),
+        (_is_unsorted, "has attributes that are not sorted, or twice with one image"),
     ):
-        images = [i for i, attributes in enumerate(of_image) if attributes and wrong(attributes)]
+        images = [i for i, attributes in enumerate(by_image) if attributes and is_wrong(attributes)]
         if images:
-            yield f"{what}: images {listing(images)}"
+            yield f"{problem}: images {listing(images)}"
 
 
-def _bad_word(attributes: Sequence[str | None]) -> bool:
+def _has_bad_word(attributes: Sequence[str | None]) -> bool:
     return any(
         not word
         or word != word.lower().strip()
@@ -74,7 +75,7 @@ def _bad_word(attributes: Sequence[str | None]) -> bool:
     )
 
 
-def _out_of_order(attributes: Sequence[str | None]) -> bool:
+def _is_unsorted(attributes: Sequence[str | None]) -> bool:
     words = [word or "" for word in attributes]
     return words != sorted(set(words))
 
@@ -83,9 +84,9 @@ def _out_of_order(attributes: Sequence[str | None]) -> bool:
 class AttributeStatistics:
     """How many attributes a data set has, as in Table 2 of FewSTAB (Zheng et al., ECCV 2024).
 
-    `unique` counts different attributes, `per_class` is the mean of those that any image of a class
-    has, `spurious_per_class` of those that some of them have and some have not, `per_image` of
-    those of an image; `without` counts images without any.
+    `unique` counts different attributes.  `per_class` is the mean number of attributes that any
+    image of a class has, `spurious_per_class` of those that not all of its images have, `per_image`
+    of those of an image.  `without` counts images without any.
     """
 
     classes: int
@@ -106,25 +107,25 @@ class AttributeStatistics:
 
 def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> AttributeStatistics:
     """Count the attributes of a table that has a row for each image, in the order of classes."""
-    of_image = table.column("attributes").to_pylist()
-    if len(of_image) != sum(class_sizes) or not of_image:
+    by_image = table.column("attributes").to_pylist()
+    if len(by_image) != sum(class_sizes) or not by_image:
         raise SchemaError(
-            f"the table has {len(of_image)} rows", expected=f"{sum(class_sizes)}, one an image"
+            f"the table has {len(by_image)} rows", expected=f"{sum(class_sizes)}, one an image"
         )
     unique: set[str] = set()
-    of_classes = spurious = first = 0
+    class_attributes = spurious = first = 0
     for size in class_sizes:
-        counts = Counter(a for words in of_image[first : first + size] for a in set(words))
+        counts = Counter(chain.from_iterable(map(set, by_image[first : first + size])))
         first += size
         unique |= set(counts)
-        of_classes += len(counts)
+        class_attributes += len(counts)
         spurious += sum(number < size for number in counts.values())
     return AttributeStatistics(
         classes=len(class_sizes),
-        images=len(of_image),
+        images=len(by_image),
         unique=len(unique),
-        per_class=of_classes / len(class_sizes),
+        per_class=class_attributes / len(class_sizes),
         spurious_per_class=spurious / len(class_sizes),
-        per_image=sum(map(len, of_image)) / len(of_image),
-        without=sum(not words for words in of_image),
+        per_image=sum(map(len, by_image)) / len(by_image),
+        without=sum(not words for words in by_image),
     )

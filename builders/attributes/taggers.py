@@ -1,6 +1,6 @@
-"""Nouns and adjectives of a text, as lemmas in lower case.
+"""Find the nouns and adjectives of a text, as lemmas in lower case.
 
-A tagger sees a text in lower case, with a blank for everything but letters and ``.,;:!?'``.
+A tagger reads a text in lower case, with a blank for everything but letters and ``.,;:!?'``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmark_spec.extras import require
 from fslbench_data.files import sha256_of
 
 MIN_LETTERS = 3
-"""Of a word that counts."""
+"""The least letters of an attribute."""
 
 TAGGERS = ("textblob", "spacy[:MODEL]")
 """Forms of a tagger's name."""
@@ -30,7 +30,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 class Tagger(ABC):
-    """What finds nouns and adjectives."""
+    """Finds nouns and adjectives."""
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
@@ -38,11 +38,11 @@ class Tagger(ABC):
 
     @abstractmethod
     def lemmas(self, texts: Iterable[str]) -> Iterator[list[str]]:
-        """Yield lemmas of nouns and adjectives of each text, in their order, of cleaned texts."""
+        """Yield the lemmas of the nouns and adjectives of each cleaned text, in order."""
 
     @abstractmethod
     def singular(self, word: str) -> str:
-        """Return the lemma of a word that stands alone, taken for a noun."""
+        """Return the lemma of a single word, taken for a noun."""
 
     def words(
         self,
@@ -51,18 +51,16 @@ class Tagger(ABC):
         progress: Callable[[int], None] = lambda _: None,
     ) -> list[list[str]]:
         """Return the nouns and adjectives of each text: sorted, once, without its class's name."""
-        of_class = {name: self.of_class(name) for name in set(class_names)}
+        class_words = {name: self.of_class(name) for name in set(class_names)}
         cleaned = (clean(text or "") for text in texts)
-        words = []
-        for done, (lemmas, name) in enumerate(
-            zip(self.lemmas(cleaned), class_names, strict=True), 1
-        ):
-            words.append(sorted({word for word in lemmas if counts(word)} - of_class[name]))
-            progress(done)
+        words: list[list[str]] = []
+        for lemmas, name in zip(self.lemmas(cleaned), class_names, strict=True):
+            words.append(sorted({word for word in lemmas if counts(word)} - class_words[name]))
+            progress(len(words))
         return words
 
     def of_class(self, name: str) -> set[str]:
-        """Return the words of a class's name, split at what is no letter, and their lemmas."""
+        """Return the words of a class's name, which are runs of letters, and their lemmas."""
         words = _LETTERS.findall(name.lower())
         return {*words, *map(self.singular, words)}
 
@@ -96,9 +94,9 @@ UNIVERSAL = ("NOUN", "PROPN", "ADJ")
 
 
 class SpacyTagger(Tagger):
-    """spaCy's tagger and lemmatiser; its parser and its finder of names are left out.
+    """spaCy's tagger and lemmatiser, without its parser and its recogniser of names.
 
-    A `model` is named by its package; one without tags or lemmas is refused.
+    A `model` is named by its package; a model without tags or lemmas is refused.
     """
 
     def __init__(self, model: str) -> None:
@@ -120,7 +118,7 @@ class SpacyTagger(Tagger):
             )
 
     def describe(self) -> dict[str, Any]:
-        """Return what the words depend on; of the model a digest of its files and their paths."""
+        """Return what the words depend on; `model_sha256` is of the model's files and paths."""
         meta, root = self.pipeline.meta, Path(self.pipeline.path)
         lines = [
             f"{sha256_of(path)} {path.relative_to(root).as_posix()}\n"
@@ -154,9 +152,9 @@ IRREGULAR = {"better": "good", "best": "good", "worse": "bad", "worst": "bad"}
 class TextblobTagger(Tagger):
     """The PatternTagger of textblob; its lexicon is part of the package.
 
-    Nothing is downloaded, and nothing of NLTK is used.  Lemmas are by rule: a plural noun loses its
-    ending as in Pattern, unless it ends in -ss, -us or -is; a comparative or superlative becomes
-    the first adjective of the lexicon among what is left when -er or -est is taken off.
+    Nothing is downloaded, and nothing of NLTK is used.  Lemmas follow rules: a plural noun loses
+    its ending as in Pattern, unless it ends in -ss, -us or -is; a comparative or superlative
+    becomes the first of its possible stems that the lexicon has as an adjective.
     """
 
     def __init__(self) -> None:
@@ -193,7 +191,7 @@ class TextblobTagger(Tagger):
 
 
 def _positive(word: str, lexicon: Mapping[str, str]) -> str:
-    """Return the adjective of which a word is the comparative or superlative."""
+    """Return the positive of a comparative or superlative; the word itself if none is known."""
     if word in IRREGULAR:
         return IRREGULAR[word]
     stem = word.removesuffix("est") if word.endswith("est") else word.removesuffix("er")

@@ -1,7 +1,7 @@
-"""Fine-tuning of the whole network for each task: FT of Lafargue et al., TMLR 2024.
+"""Fine-tune the whole network for each task: FT of Lafargue et al., TMLR 2024.
 
-docs/features.md has the details.  At the start the layer sends the network no gradient, since all
-classes' weights are equal.
+docs/features.md has the details.  In the first step the network gets no gradient, since all
+classes' weights in the last layer are equal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FineTuner:
     """Fine-tunes a copy of a network, in float32.
 
     `module` is a ``torch.nn.Module`` from images (B, 3, H, W) to features (B, D); `rate` is the
-    learning rate of the network at the start.
+    network's first learning rate.
     """
 
     def __init__(self, module: Any, device: str = "cpu", *, rate: float = BACKBONE_RATE) -> None:
@@ -55,7 +55,7 @@ class FineTuner:
         return predicted
 
     def _train(self, module: Any, images: Tensor, way: int, shot: int) -> tuple[Tensor, Tensor]:
-        """Train on images (K·S, 3, H, W); gives the layer's weights (K, D) and biases (K,)."""
+        """Train on images (K·S, 3, H, W); returns the layer's weights (K, D) and biases (K,)."""
         torch = require("torch")
         target = torch.arange(way, device=self._device).repeat_interleave(shot)
         with torch.enable_grad():
@@ -95,13 +95,13 @@ def unit_features(module: Any, images: Tensor) -> Tensor:
 
 @contextmanager
 def _repeatable(device: str) -> Iterator[None]:
-    """Make results repeatable; on a GPU with torch's deterministic settings, as far as they go."""
+    """Make results repeatable, on a GPU as far as torch's deterministic settings do."""
     torch = require("torch")
     if torch.device(device).type == "cpu":
         yield
         return
-    before = torch.are_deterministic_algorithms_enabled()
-    warn = torch.is_deterministic_algorithms_warn_only_enabled()
+    enabled_before = torch.are_deterministic_algorithms_enabled()
+    warn_only_before = torch.is_deterministic_algorithms_warn_only_enabled()
     exact = {"enabled": True, "benchmark": False, "deterministic": True, "allow_tf32": False}
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
@@ -109,4 +109,4 @@ def _repeatable(device: str) -> Iterator[None]:
             warnings.filterwarnings("ignore", ".*deterministic")
             yield
     finally:
-        torch.use_deterministic_algorithms(before, warn_only=warn)
+        torch.use_deterministic_algorithms(enabled_before, warn_only=warn_only_before)

@@ -1,6 +1,6 @@
-"""Heads on frozen features, as section 4 of Lafargue et al. (TMLR 2024) has them.
+"""Heads on frozen features, as in section 4 of Lafargue et al. (TMLR 2024).
 
-They take features of length 1, and all tasks of a task set at once, on a CPU or a GPU.
+Heads compute many tasks at once from unit feature vectors, on a CPU or a GPU.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Tensor = Any
 """A ``torch.Tensor``."""
 
 MOST_TASKS = 64
-"""Tasks at once on a CPU: more do not fit its cache."""
+"""Tasks at once on a CPU: more do not fit into its cache."""
 
 CPU_BYTES, GPU_BYTES = 2**25, 2**31
-"""How much a group of tasks may gather."""
+"""Bytes of features that a group of tasks may gather."""
 
 _BLOCK_BYTES = 2**22
-"""Of features that are made unit vectors at a time."""
+"""Bytes of features that become unit vectors at a time."""
 
 
 def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = True) -> Tensor:
@@ -39,8 +39,8 @@ def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = 
             f"features are of type {features.dtype} and shape {features.shape}",
             expected="floating-point numbers (N, D)",
         )
-    kind = torch.float64 if double else torch.float32
-    unit = torch.empty(features.shape, dtype=kind, device=device)
+    dtype = torch.float64 if double else torch.float32
+    unit = torch.empty(features.shape, dtype=dtype, device=device)
     step = max(1, _BLOCK_BYTES // (8 * max(1, features.shape[1])))
     for start in range(0, len(features), step):
         rows = torch.from_numpy(features[start : start + step].astype(np.float64)).to(device)
@@ -53,14 +53,14 @@ def unit_vectors(features: NDArray[Any], device: str = "cpu", *, double: bool = 
 
 
 def gather(unit: Tensor, ids: Tensor) -> Tensor:
-    """Take the rows of unit vectors (N, D) that ids (B, n) name: (B, n, D)."""
+    """Take the rows of unit vectors (N, D) at ids (B, n): (B, n, D)."""
     rows = unit.index_select(0, ids.reshape(-1))
     return rows.view(*ids.shape, unit.shape[1])
 
 
 @contextmanager
 def full_precision() -> Iterator[None]:
-    """Compute products of float32 in float32, also where torch is set to be less exact."""
+    """Compute products of float32 in float32, even if torch is set to be less exact."""
     torch = require("torch")
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
@@ -74,7 +74,7 @@ def ncc(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
     """Compute NCC's cosines, as :attr:`builders.baselines.heads.Head.scores`."""
     torch = require("torch")
     sums = _sums(unit, support)
-    if support.shape[2] > 1:  # one vector has its length already
+    if support.shape[2] > 1:  # a single vector has length 1 already
         length = sums.norm(dim=-1, keepdim=True)
         sums = sums / torch.where(length > 0, length, 1.0)
     return torch.bmm(gather(unit, query), sums.mT)
@@ -87,7 +87,7 @@ def matching_net(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
 
 
 def _sums(unit: Tensor, support: Tensor) -> Tensor:
-    """Add up each class's support vectors to (B, K, D); none is copied first."""
+    """Sum each class's support vectors to (B, K, D), without copying them first."""
     bag = require("torch").nn.functional.embedding_bag
     sums = bag(support.reshape(-1, support.shape[2]), unit, mode="sum")
     return sums.view(*support.shape[:2], unit.shape[1])
@@ -97,14 +97,14 @@ STEPS, MOMENTUM, RATE = 30, 0.9, 0.1
 
 
 def cosine_decay(step: int) -> float:
-    """Return the share of the learning rate at a step 0..STEPS-1."""
+    """Return the factor of the learning rate at a step 0..STEPS-1."""
     return (1.0 + cos(pi * step / STEPS)) / 2.0
 
 
 def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
-    """Compute the queries' logits in float64, less what all classes share.
+    """Compute the queries' logits in float64, up to a constant that all classes share.
 
-    W = 1 + A X at all times, with A (K, n) following SGD's recursion on R/n, R = P - Y (K, n): only
+    W = 1 + A X at every step, where A (K, n) follows SGD's recursion on R/n, R = P - Y (K, n): only
     the products of the support features are needed (docs/features.md).
     """
     torch = require("torch")
@@ -128,11 +128,11 @@ def linear_probe(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
 
 
 RIDGE = 1.0
-"""Of ridge regression: what is added to the squared weights, features being of length 1."""
+"""The weight of ridge regression's penalty, for features of length 1."""
 
 
 def ridge(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
-    """Compute the scores of ridge regression on classes as zeros and ones, without intercepts."""
+    """Compute the scores of ridge regression on one-hot classes, without intercepts."""
     torch = require("torch")
     tasks, way, shot = support.shape
     x = gather(unit, support.reshape(tasks, -1))
@@ -143,9 +143,9 @@ def ridge(unit: Tensor, support: Tensor, query: Tensor) -> Tensor:
 
 
 CLOSE = 5e-6
-"""Of two cosines (at most 1) in float32 that differ by less, float64 decides which is larger.
+"""The difference of two cosines in float32 below which float64 decides which is larger.
 
-Float32 is off by up to 4e-7 at 768 dimensions, 6e-7 at 2048.
+Errors of float32 are up to 4e-7 at 768 dimensions, 6e-7 at 2048.
 """
 
 
@@ -153,10 +153,10 @@ Float32 is off by up to 4e-7 at 768 dimensions, 6e-7 at 2048.
 class Head:
     """A head on frozen features.
 
-    ``scores(unit, support, query)``: of unit or zero vectors (N, D), and as int64 the row numbers
-    of B tasks' support images (B, K, S) and of their queries (B, M), makes scores (B, M, K).
-    Unless it needs float64 (`double`), it is computed in float32 where that decides.  If zero
-    vectors in the support change nothing (`uneven`), classes may differ in shots.
+    ``scores(unit, support, query)`` computes scores (B, M, K) from unit or zero vectors (N, D) and
+    the row numbers, int64, of B tasks' support images (B, K, S) and queries (B, M).  A head that
+    does not need float64 (`double`) is computed in float32 where that decides.  If zero vectors in
+    the support change nothing (`uneven`), classes may differ in shots.
     """
 
     description: str
@@ -179,7 +179,7 @@ HEADS: Mapping[str, Head] = {
 
 
 def head_of(name: str) -> Head:
-    """Return the head of a name; raises UnknownNameError if there is none."""
+    """Return the head of that name; UnknownNameError if there is none."""
     if name not in HEADS:
         raise UnknownNameError("head", name, HEADS)
     return HEADS[name]
@@ -193,18 +193,18 @@ class Predictor:
         self._unit = unit_vectors(features, device, double=self._head.double)
 
     def __call__(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
-        """Predict int64 (T, M), positions of classes, of ids (T, K, S) and (T, M)."""
+        """Predict positions of classes, int64 (T, M), of image ids (T, K, S) and (T, M)."""
         return self.best(support, query)[..., 0]
 
     def best(self, support: NDArray[Any], query: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the same of the two classes with the highest scores (T, M, 2), the best first."""
+        """Return the two classes with the highest scores, int64 (T, M, 2), the best first."""
         predicted, close = _best(self._head, self._unit, support, query)
         again = np.flatnonzero(close.any(axis=1))
         if again.size:
-            ids = support[again], query[again]
-            used = np.unique(np.concatenate([part.reshape(-1) for part in ids]))
+            support, query = support[again], query[again]
+            used = np.unique(np.concatenate([support.reshape(-1), query.reshape(-1)]))
             unit = unit_vectors(self._features[used], self._device)
-            rows = (np.searchsorted(used, part) for part in ids)
+            rows = np.searchsorted(used, support), np.searchsorted(used, query)
             predicted[again], _ = _best(replace(self._head, double=True), unit, *rows)
         return predicted
 
@@ -212,23 +212,28 @@ class Predictor:
 def _best(
     head: Head, unit: Tensor, support: NDArray[Any], query: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the best two classes (T, M, 2), and which of them (T, M) float32 does not decide."""
+    """Return the best two classes (T, M, 2), and whether float32 leaves them undecided (T, M)."""
     torch = require("torch")
-    at = [torch.from_numpy(ids.astype(np.int64)).to(unit.device) for ids in (support, query)]
+    support_ids, query_ids = (
+        torch.from_numpy(ids.astype(np.int64)).to(unit.device) for ids in (support, query)
+    )
     predicted = torch.empty((*query.shape, 2), dtype=torch.int64)
     close = torch.zeros(query.shape, dtype=torch.bool)
-    gathered = (support[:1].size + query[:1].size) * unit.shape[1] * unit.element_size()
-    of_task = max(1, gathered)
-    on_cpu = unit.device.type == "cpu"
-    step = max(1, min(MOST_TASKS, CPU_BYTES // of_task) if on_cpu else GPU_BYTES // of_task)
+    images_of_task = support[:1].size + query[:1].size
+    bytes_of_task = max(1, images_of_task * unit.shape[1] * unit.element_size())
+    if unit.device.type == "cpu":
+        tasks = min(MOST_TASKS, CPU_BYTES // bytes_of_task)
+    else:
+        tasks = GPU_BYTES // bytes_of_task
+    step = max(1, tasks)
     with torch.no_grad(), full_precision():
         for start in range(0, len(query), step):
-            some = slice(start, start + step)
-            scores = head.scores(unit, *(ids[some] for ids in at))
-            if head.double:  # of equal scores, the first is the best
+            group = slice(start, start + step)
+            scores = head.scores(unit, support_ids[group], query_ids[group])
+            if head.double:  # the first of equal scores is the best
                 order = scores.argsort(dim=-1, descending=True, stable=True)
             else:
                 best, order = scores.topk(min(3, scores.shape[-1]), dim=-1)
-                close[some] = (best.diff(dim=-1) > -CLOSE).any(dim=-1)
-            predicted[some] = order[..., :2]
+                close[group] = (best.diff(dim=-1) > -CLOSE).any(dim=-1)
+            predicted[group] = order[..., :2]
     return predicted.numpy(), close.numpy()

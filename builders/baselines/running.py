@@ -1,4 +1,4 @@
-"""Running the reference methods on the task sets of a release."""
+"""Run the reference methods on the task sets of a release."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from fslbench_data.submission.recorder import Recorder
 from fslbench_data.tasks import Episodes, TaskSet
 
 TASKS = 512
-"""Tasks of a range; range r of a set is the tasks from 512·r."""
+"""Tasks of a range; range r of a set has the tasks from 512·r on."""
 
 Range = tuple[int, int]
-"""Which of the task sets, and the first of its tasks."""
+"""The position of a task set, and the first task of the range in it."""
 
 Sets = Sequence[tuple[NDArray[Any], NDArray[Any]]]
 """The image ids of each task set's support (T, K, S) and queries (T, M)."""
@@ -39,7 +39,7 @@ Sets = Sequence[tuple[NDArray[Any], NDArray[Any]]]
 
 @dataclass(frozen=True)
 class TaskRanges:
-    """The job that predicts ranges of tasks with a head, on features (N, D) of a data set's images.
+    """A job that predicts ranges of tasks by a head on a data set's features (N, D).
 
     A prediction is the best two classes of each query.
     """
@@ -51,14 +51,16 @@ class TaskRanges:
     threads: int
 
     def start(self) -> Work[Range, NDArray[np.int64]]:
-        """Put the features where the head works."""
+        """Put the features onto the head's device."""
         with reproducible(self.threads):
             predict = Predictor(self.head, self.features, self.device)
 
         def work(ranges: Iterable[Range]) -> Iterator[NDArray[np.int64]]:
             for number, first in ranges:
+                support, query = self.sets[number]
+                tasks = slice(first, first + TASKS)
                 with reproducible(self.threads):
-                    yield predict.best(*(ids[first : first + TASKS] for ids in self.sets[number]))
+                    yield predict.best(support[tasks], query[tasks])
 
         return work
 
@@ -72,12 +74,16 @@ def predictions(
     engine: Engine | None = None,
     threads: int | None = None,
 ) -> list[NDArray[np.int64]]:
-    """Predict, with a head, the tasks of each set: int64 (T, M, 2), positions 0..K-1 of classes.
+    """Predict the tasks of each set by a head: positions 0..K-1 of classes, int64 (T, M, 2).
 
-    They are the classes with the highest scores, the best first.
+    They are the two classes with the highest scores, the best first.
     """
     job = TaskRanges(head, features, sets, device, threads or default_threads())
-    ranges = [(n, first) for n, (of, _) in enumerate(sets) for first in range(0, len(of), TASKS)]
+    ranges = [
+        (number, first)
+        for number, (support, _) in enumerate(sets)
+        for first in range(0, len(support), TASKS)
+    ]
     predicted: list[list[NDArray[np.int64]]] = [[] for _ in sets]
     for (number, _), best in (engine or LocalEngine()).run(job, ranges):
         predicted[number].append(best)
@@ -98,11 +104,11 @@ def run_head(
 ) -> Submission:
     """Run a head on every task set of some data sets, on the features of `backbone`.
 
-    The submission has predictions and the counts of each class.  `features` gives those (N, D) of a
-    data set; the release's unless given.
+    The submission has predictions and the counts of each class.  `features` returns those (N, D) of
+    a data set; by default they are the release's.
     """
-    about = head_of(head).description
-    recorder = Recorder(f"{backbone}/{head}", description=about, backbone=backbone)
+    description = head_of(head).description
+    recorder = Recorder(f"{backbone}/{head}", description=description, backbone=backbone)
     for dataset in datasets:
         inputs = release.features(dataset, backbone) if features is None else features(dataset)
         sets: list[TaskSet] = []
@@ -110,35 +116,33 @@ def run_head(
             if info.dataset == dataset and (not task_sets or str(info.name) in task_sets):
                 tasks = release.task_set(dataset, str(info.name))
                 if isinstance(tasks, Episodes):
-                    recorder.add_task_set(tasks, _of_episodes(head, inputs, tasks, threads))
+                    recorder.add_task_set(tasks, _predict_episodes(head, inputs, tasks, threads))
                 else:
                     sets.append(tasks)
-        arrays, how = [(tasks.support, tasks.query) for tasks in sets], {"device": device}
-        found = predictions(head, inputs, arrays, **how, engine=engine, threads=threads)
-        for tasks, best in zip(sets, found, strict=True):
-            # of all classes at once, new classes take the second-best ones
+        arrays = [(tasks.support, tasks.query) for tasks in sets]
+        predicted = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)
+        for tasks, best in zip(sets, predicted, strict=True):
+            # intervals for new classes need the second-best class in tasks of all classes
             whole = suite_of(tasks.info.name.suite).whole and tasks.info.protocol.way > 2
             recorder.add_task_set(tasks, best[..., 0], best[..., 1] if whole else None)
     return recorder.submission()
 
 
-def _of_episodes(
+def _predict_episodes(
     head: str, features: NDArray[Any], tasks: Episodes, threads: int | None
 ) -> list[NDArray[np.int64]]:
-    """Predict episodes one by one; where classes have fewer shots, zero vectors stand."""
+    """Predict episodes one by one; classes with fewer shots get zero vectors."""
     if not head_of(head).uneven:
-        names = [name for name, one in HEADS.items() if one.uneven]
+        names = [name for name, known_head in HEADS.items() if known_head.uneven]
         raise UnknownNameError("head for classes of different shots", head, names)
-    zero = len(features)
+    zero_row = len(features)
     predicted = []
     with reproducible(threads or default_threads()):
-        rows = np.concatenate([features, np.zeros_like(features[:1])])
-        predict = Predictor(head, rows)
+        predict = Predictor(head, np.concatenate([features, np.zeros_like(features[:1])]))
         for task in tasks:
-            shots = [len(own) for own in task.support]
-            support = np.full((1, len(shots), max(shots)), zero)
-            for place, own in enumerate(task.support):
-                support[0, place, : len(own)] = own
+            support = np.full((1, len(task.support), max(map(len, task.support))), zero_row)
+            for position, ids in enumerate(task.support):
+                support[0, position, : len(ids)] = ids
             predicted.append(predict(support, task.query[None])[0])
     return predicted
 
@@ -157,7 +161,7 @@ def run_ft(
 ) -> Submission:
     """Fine-tune a backbone on every task of some task sets, or on the first few.
 
-    Parameters are as of :func:`fslbench_data.evaluate`, which raises its errors.
+    Parameters and errors are those of :func:`fslbench_data.evaluate`.
     """
     tune, read = FineTuner(backbone.module, device), backbone.preprocessing.reference
 

@@ -135,6 +135,7 @@ def answer(
     from builders.release.spec_file import read_spec
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
+    from fslbench_data.validation.rules import check_not_taken
 
     check_submission(path)
     require("torch")
@@ -144,12 +145,16 @@ def answer(
 
     check_device(device)
     trained, tasks = load_trained(folder, own), load_release(release)
+    check_not_taken(name or trained.name, tasks.methods)
     trained.method.to(device)
     held, with_tasks = tasks.datasets_with("pictures"), {info.dataset for info in tasks.task_sets}
     names = [entry.name for entry in read_spec(spec).datasets] if spec else held
     datasets = datasets or tuple(dataset for dataset in names if dataset in with_tasks)
     if not datasets:
-        raise click.UsageError(f"{tasks} holds no pictures: name its data sets with --dataset")
+        raise click.UsageError(
+            f"{tasks} holds no pictures: name the specification that it was made from with --spec, "
+            "or with --dataset data sets that `fslbench-build source` reads"
+        )
     levels, data = {}, trained.settings.data
     with steps("reading pictures") as progress:
         for dataset in datasets:

@@ -1,1 +1,1 @@
-"""Where work runs (this process, several, Ray), and the files it shares."""
+"""Run long work, here or on a cluster, and write the files that it shares."""

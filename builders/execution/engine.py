@@ -1,4 +1,4 @@
-"""Engines that run a long job, cut into fixed blocks: this process, or a cluster."""
+"""Engines that run a long job in fixed blocks, in this process or on a cluster."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from benchmark_spec.extras import require
 
 @contextmanager
 def reproducible(threads: int) -> Iterator[None]:
-    """Let torch compute with that many threads, with the same bits in every run."""
+    """Let torch compute with this number of threads, with the same bits in every run."""
     torch = require("torch")
     matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = torch.get_num_threads(), matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic
-    benchmark, cudnn.benchmark = cudnn.benchmark, False
+    threads_before = torch.get_num_threads()
+    flags = matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark
     torch.set_num_threads(threads)
-    matmul.allow_tf32 = cudnn.allow_tf32 = False
+    matmul.allow_tf32 = cudnn.allow_tf32 = cudnn.benchmark = False
     cudnn.deterministic = True
     try:
         yield
     finally:
-        torch.set_num_threads(before[0])
-        _, matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic = before
-        cudnn.benchmark = benchmark
+        torch.set_num_threads(threads_before)
+        matmul.allow_tf32, cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark = flags
 
 
 def check_device(device: str) -> None:
@@ -42,7 +41,7 @@ R = TypeVar("R")
 _B = TypeVar("_B", contravariant=True)
 _R = TypeVar("_R", covariant=True)
 Work = Callable[[Iterable[B]], Iterator[R]]
-"""Gives the results of blocks, one each, in their order."""
+"""Yields the result of each block, in order."""
 
 
 class Job(Protocol[_B, _R]):
@@ -50,11 +49,11 @@ class Job(Protocol[_B, _R]):
 
     @property
     def threads(self) -> int:
-        """Threads of a process that works on it."""
+        """The threads of each process that computes."""
 
     @property
     def device(self) -> str:
-        """Where it computes: ``cpu``, or a GPU of each process that works on it."""
+        """``cpu``, or ``cuda`` for a GPU of each process that computes."""
 
     def start(self) -> Work[_B, _R]:
         """Load what the job needs, once in each process."""
@@ -64,16 +63,16 @@ class Engine(Protocol):
     """An engine that runs a job."""
 
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
-        """Give every block with its result, in the order of `blocks`.
+        """Yield every block with its result, in order.
 
-        EngineError if a block cannot be computed, and what the job itself raises.
+        EngineError if a block cannot be computed; the job's own errors are raised as they are.
         """
 
 
 class LocalEngine:
-    """Only this process; the job itself may have others at work for it."""
+    """Runs a job in this process; the job itself may start others."""
 
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
-        """Give every block with its result, in order."""
+        """Yield every block with its result, in order."""
         if blocks:
             yield from zip(blocks, job.start()(blocks), strict=True)

@@ -1,4 +1,4 @@
-"""Writing tables of a release, so that datasets and DuckDB read them."""
+"""Write the tables of a release, so that datasets and DuckDB read them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from fslbench_data.files.parquet import of_few_values, write_parquet, write_tabl
 from fslbench_data.submission.model import Submission
 
 LARGE_FEATURES = 8 * 2**20
-"""Bytes in memory from which features are written to be read fast."""
+"""Bytes in memory above which features are written for fast reading."""
 
 _PICTURES = 128
 """Pictures in a row group."""
 
 _ROWS = 8192
-"""Images in a row group of such features, which a reader of a few images has to decode."""
+"""Images in a row group of large features, the least that a reader has to decode."""
 
 
 def written(
@@ -36,9 +36,9 @@ def written(
     write: Callable[[pa.Table, Path], None] | None,
     shards: int = 1,
 ) -> Iterator[Table]:
-    """Write the shards of a table of this kind, data set and name; gives the manifest's entries.
+    """Write the shards of a table, and yield their entries in the manifest.
 
-    Without `write` readers draw it again, and there is no file.
+    Without `write` there is no file, and readers draw the table again.
     """
     for shard, table in enumerate(tables):
         path = table_path(kind, dataset, name, shard, shards)
@@ -63,9 +63,9 @@ def written(
 
 
 def write_results(submission: Submission, path: Path) -> None:
-    """Write reference results small: a tenth less than a submission's own file."""
+    """Write reference results in a tenth less space than a submission's file takes."""
     counts = ("n_correct", "class_correct.list.element")
-    lists = [f"{name}.list.element" for name in ("predictions", "correct")]  # of these, bits
+    lists = [f"{name}.list.element" for name in ("predictions", "correct")]
     write_parquet(
         submission.bound_table(),
         path,
@@ -80,9 +80,9 @@ def write_results(submission: Submission, path: Path) -> None:
 
 
 def write_pictures(table: pa.Table, path: Path, *, class_names: Sequence[str]) -> None:
-    """Write pictures to be read a few at a time; they are compressed already.
+    """Write pictures, which are compressed already, for reading a few at a time.
 
-    The schema's metadata give ``datasets`` the column of images and the names of classes.
+    The schema's metadata tell ``datasets`` the column of images and the names of classes.
     """
     features: dict[str, Any] = {
         "image_id": {"dtype": "int32", "_type": "Value"},
@@ -102,17 +102,17 @@ def write_pictures(table: pa.Table, path: Path, *, class_names: Sequence[str]) -
 
 
 def write_shard(table: pa.Table, path: Path, *, shards: int) -> None:
-    """Write one of so many shards of a feature set: to be read fast, if it is large.
+    """Write one of the `shards` of a feature set; large sets are written for fast reading.
 
-    That is by quick zstd, no nulls by schema, no statistics of values (benchmarks/README.md).
+    They have fast zstd, a schema without nulls and no statistics of values (benchmarks/README.md).
     """
     if shards == 1 and table.nbytes < LARGE_FEATURES:
         write_table(table, path)
         return
-    kind = table.schema.field("feature").type
-    values = pa.list_(pa.field("element", kind.value_type, nullable=False), kind.list_size)
+    feature = table.schema.field("feature").type
+    values = pa.list_(pa.field("element", feature.value_type, nullable=False), feature.list_size)
     fields = {"image_id": pa.int32(), "feature": values}
-    schema = pa.schema([pa.field(name, of, nullable=False) for name, of in fields.items()])
+    schema = pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
     write_parquet(
         table.cast(schema),
         path,

@@ -1,4 +1,4 @@
-"""Jobs on a Ray cluster: one machine or many, each block a task that may be tried again."""
+"""Run jobs on a Ray cluster, each block as a task that may be retried."""
 
 from __future__ import annotations
 
@@ -16,27 +16,26 @@ from benchmark_spec.extras import require
 from builders.execution.engine import B, Job, R, Work
 
 AHEAD = 2
-"""Blocks handed out for each that can be at work at a time: one at work, one that waits."""
+"""Blocks that are handed out for each slot: one that runs and one that waits."""
 _FLAGS = "fslbench-stopped"
-"""Where the cluster keeps the flags of runs that ended early."""
+"""The cluster's namespace for the flags of runs that ended early."""
 
 
 @dataclass(frozen=True)
 class RayEngine:
-    """Runs every block as a task of Ray; if its process is lost it is retried, `retries` times.
+    """Runs every block as a task of Ray; a block whose process is lost is retried.
 
-    All machines need this package and what the job reads at the same paths.  `address` is of a
-    running cluster, such as ``10.0.0.1:6379`` or ``auto``; None takes the one that this process is
-    in or that RAY_ADDRESS names, and else starts one on this machine.  No task is ever cancelled,
-    which can end this process without a word: tasks that wait when a run ends see a flag and do
-    nothing.
+    All machines need this package, and the job's files at the same paths.  `address` is that of a
+    running cluster, such as ``10.0.0.1:6379`` or ``auto``; None takes the cluster of this process
+    or of RAY_ADDRESS, or else starts one on this machine.  No task is cancelled, because that can
+    end this process without an error: tasks that wait when a run ends see a flag and do nothing.
     """
 
     address: str | None = None
     retries: int = 3
 
     def run(self, job: Job[B, R], blocks: Sequence[B]) -> Iterator[tuple[B, R]]:
-        """Give every block with its result, in order."""
+        """Yield every block with its result, in order."""
         if not blocks:
             return
         ray = self._connected()
@@ -45,7 +44,7 @@ class RayEngine:
             num_cpus=job.threads,
             num_gpus=int(job.device != "cpu"),
             max_retries=self.retries,
-            retry_exceptions=False,  # what the job raises, it would raise again
+            retry_exceptions=False,  # the job would raise them again
             scheduling_strategy="SPREAD",
         )
         shared, run = ray.put(job), uuid4().hex
@@ -71,20 +70,20 @@ class RayEngine:
         if ray.is_initialized():
             return ray
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        # without an address Ray joins the cluster last started here, be it another's, or gone
+        # without an address Ray joins the cluster last started here, even another user's
         address = self.address or os.environ.get("RAY_ADDRESS") or "local"
         reachable = False
         try:
             reachable = _is_reachable(address)
             ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        except Exception as error:  # Ray has no kind of its own for a start that takes too long
+        except Exception as error:  # Ray raises many kinds for a failed start
             raise _unconnected(error, address, reachable=reachable) from None
         return ray
 
 
 def _unconnected(error: Exception, address: str, *, reachable: bool) -> EngineError:
-    """Return the error for a failed connection; `reachable` if the address accepts any."""
-    # of Ray's own errors only the message, which they lengthen with advice on its commands
+    """Return the error for a failed connection; `reachable` if the address accepts connections."""
+    # Ray's own errors have the message alone, without advice, in an attribute
     reason = (str(getattr(error, "message", error)).splitlines() or [""])[0]
     reason = reason or type(error).__name__
     # with a wrong token a cluster does not even report an authentication error
@@ -112,7 +111,10 @@ def _unconnected(error: Exception, address: str, *, reachable: bool) -> EngineEr
 
 
 def _is_reachable(address: str) -> bool:
-    """Return whether a server accepts connections at the address; Ray would wait for minutes."""
+    """Return whether the address is of a server, which must accept connections.
+
+    Raises OSError if it does not, for which Ray would wait for minutes.
+    """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
@@ -121,11 +123,11 @@ def _is_reachable(address: str) -> bool:
 
 
 _started: dict[str, Work[Any, Any]] = {}
-"""The job that this process of the cluster has started last, by its run."""
+"""The job that this process of the cluster started last, by its run."""
 
 
 def _do(shared: list[Any], run: str, block: Any) -> Any:
-    """Compute one block, in a process of the cluster; nothing if the run has ended."""
+    """Compute one block in a process of the cluster; None if the run has ended."""
     from ray.experimental.internal_kv import _internal_kv_get
 
     if _internal_kv_get(run, namespace=_FLAGS) is not None:
@@ -139,14 +141,14 @@ def _do(shared: list[Any], run: str, block: Any) -> Any:
 
 
 def _stop(run: str) -> None:
-    """Raise the flag for the tasks of a run that have not begun, on whatever machine."""
+    """Set the flag that keeps a run's waiting tasks on all machines from starting."""
     from ray.experimental.internal_kv import _internal_kv_put
 
     _internal_kv_put(run, b"stopped", namespace=_FLAGS)
 
 
 def _get(ray: Any, ref: Any, block: Any) -> Any:
-    """Return the result of a task; what the job raised is raised again as it was."""
+    """Return the result of a task; the job's own error is raised again as it was."""
     try:
         return ray.get(ref)
     except ray.exceptions.RayTaskError as error:
@@ -164,13 +166,15 @@ def _slots(ray: Any, job: Job[Any, Any]) -> int:
     """Return how many processes of the job the cluster can run at a time."""
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     needed = {"CPU": job.threads} if job.device == "cpu" else {"CPU": job.threads, "GPU": 1}
-    slots = sum(min(int(has.get(k, 0)) // n for k, n in needed.items()) for has in machines)
+    slots = 0
+    for machine in machines:
+        slots += min(int(machine.get(unit, 0)) // number for unit, number in needed.items())
     if not slots:
-        most = {k: max((has.get(k, 0) for has in machines), default=0) for k in ("CPU", "GPU")}
-        gpus = " and 1 GPU" if "GPU" in needed else ""
+        cpus, gpus = (max((m.get(u, 0) for m in machines), default=0) for u in ("CPU", "GPU"))
+        and_gpu = " and 1 GPU" if "GPU" in needed else ""
         raise EngineError(
-            f"no machine of the Ray cluster has {job.threads} processors{gpus} for a process",
-            expected=f"at most {most['CPU']:g} processors and {most['GPU']:g} GPUs",
+            f"no machine of the Ray cluster has {job.threads} processors{and_gpu} for a process",
+            expected=f"at most {cpus:g} processors and {gpus:g} GPUs",
             fix="ask for fewer threads, or add such a machine",
         )
     return slots

@@ -1,4 +1,4 @@
-"""Long work in steps: a journal records those made, so that an interrupted run continues."""
+"""Do long work in steps; a journal records finished ones, so that an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from fslbench_data.files import (
 
 
 class Made(Struct):
-    """What a step has made: the SHA-256 of its files by path, and a result that is JSON.
+    """What a step has made: the SHA-256 of its files by path, and a result as JSON.
 
-    The journal adds a digest of them and of what the step is made of.
+    The journal adds a digest of both and of the step's inputs.
     """
 
     files: dict[str, str]
@@ -39,7 +39,7 @@ class Made(Struct):
 
 @dataclass(frozen=True)
 class Step:
-    """A step that is made once: its unique name, its inputs, as JSON, and the function."""
+    """A step that is made once: its unique name, its inputs as JSON, and its function."""
 
     name: str
     made_of: Sequence[Any]
@@ -99,7 +99,7 @@ class Journal:
         self.save()
 
     def once(self, step: Step) -> Any:
-        """Return the result of a step, which is made unless a previous run has made it."""
+        """Return the result of a step; makes it unless a previous run has done so."""
         made = self.kept(step)
         return self.make(step) if made is None else made.result
 
@@ -113,7 +113,7 @@ class Journal:
         return made if whole else None
 
     def make(self, step: Step) -> Any:
-        """Make a step and keep it; gives its result."""
+        """Make a step and record it; returns its result."""
         made = self._made[step.name] = step.make()
         made.digest = digest_of([step.made_of, made.files, made.result])
         self.save()
@@ -129,7 +129,7 @@ class Journal:
         self._lock.close()
 
     def remove(self) -> None:
-        """End the work."""
+        """Remove the journal, and let others work in the folder."""
         self._path.unlink(missing_ok=True)
         self._locked_by.unlink(missing_ok=True)
         self.close()
@@ -149,17 +149,17 @@ class Journal:
 
 
 def digest_of(made_of: Sequence[Any]) -> str:
-    """Return the SHA-256 (hex) of what something is made of, as JSON."""
+    """Return the SHA-256 (hex) of inputs, as JSON."""
     return hashlib.sha256(json.dumps(list(made_of), sort_keys=True).encode()).hexdigest()
 
 
-def differences(then: Any, now: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield the differences between two values of JSON, by names such as ``training.steps``."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        for key in dict.fromkeys([*then, *now]):
-            yield from differences(then.get(key), now.get(key), f"{name}.{key}".strip("."))
-    elif then != now:
-        yield name, then, now
+def differences(old: Any, new: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield the differing values of two JSON objects: name (``training.steps``), old and new."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            yield from differences(old.get(key), new.get(key), f"{name}.{key}".strip("."))
+    elif old != new:
+        yield name, old, new
 
 
 # ---- folders -------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ _held: WeakSet[IO[bytes]] = WeakSet()
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, if they are not there."""
+    """Make a folder and those above it, if they do not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -179,7 +179,7 @@ def make_folder(folder: Path) -> None:
 
 
 def check_folder(folder: Path, begun: str, lock: str, expected: str) -> None:
-    """Make a folder; refuse one that holds other things than the name of work that was `begun`."""
+    """Make a folder; refuse one with other content, unless it has the entry of `begun` work."""
     make_folder(folder)
     names = {path.name for path in folder.iterdir()}
     if begun not in names and any(n != lock and temporary_of(n) is None for n in names):
@@ -191,13 +191,13 @@ def check_folder(folder: Path, begun: str, lock: str, expected: str) -> None:
 
 
 def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
-    """Lock a folder by a file in it, until what is returned is closed or this process ends.
+    """Lock a folder by a file in it, until the returned file is closed or this process ends.
 
-    Processes that are forked from it do not keep it.
+    Forked processes do not hold the lock.
     """
-    try:  # which changes nothing, whatever file this is
-        lock = open(folder / file, "ab", opener=_itself)  # noqa: SIM115
-    except OSError as error:  # a link or a FIFO among them
+    try:  # appending changes no file that may have this name
+        lock = open(folder / file, "ab", opener=_open_itself)  # noqa: SIM115
+    except OSError as error:  # also for a link or a FIFO
         raise OutputError(
             f"cannot lock {folder}: {error.strerror}",
             where=str(folder / file),
@@ -215,14 +215,14 @@ def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
     return lock
 
 
-def _itself(path: str, flags: int) -> int:
-    """Open a file, not what a link leads to; without waiting for who reads a FIFO."""
+def _open_itself(path: str, flags: int) -> int:
+    """Open a file without following a link or waiting for the reader of a FIFO."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
 
 
-def _let_go() -> None:
+def _close_locks() -> None:
     for lock in list(_held):
         lock.close()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_locks)

@@ -1,1 +1,1 @@
-"""The maintainers' side of the Hub: publishing releases, and keeping a results repository."""
+"""Publish releases on the Hub, and keep a results repository there."""

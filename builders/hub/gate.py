@@ -1,4 +1,4 @@
-"""The gate before the app: it refuses requests without the secret unread, and large ones."""
+"""The gate before the app, which refuses large requests, and unread those without the secret."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BYTES = 2**20
-"""Of a request's body; an event of the Hub has some kilobytes."""
+"""The most bytes of a request's body; an event of the Hub has some kilobytes."""
 
 SECONDS = 30.0
-"""Within which a body must have arrived."""
+"""The most seconds in which a body must arrive."""
 
 _READING = ("GET", "HEAD", "OPTIONS")
 _OF_PAGE = re.compile(
     r"(/gradio_api)?/((queue/join|cancel|reset)|(run|api|call)/([\w-]+|v2/[\w-]+))/?"
 )
-"""What gradio's own pages post; uploads and recordings are not among it."""
+"""The paths to which gradio's pages post, without uploads and recordings."""
 
 
 class Gate:
@@ -39,7 +39,7 @@ class Gate:
         self._app, self._events, self._secret = app, events, secret.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond to a refused request, and pass the others to the app."""
+        """Answer a refused request, and pass others to the app."""
         from starlette.exceptions import HTTPException
         from starlette.requests import Request
         from starlette.responses import JSONResponse
@@ -53,15 +53,15 @@ class Gate:
             error, close = {"error": refused.detail}, {"connection": "close"}  # the rest is unread
             await JSONResponse(error, refused.status_code, close)(scope, receive, send)
             return
-        left = [{"type": "http.request", "body": body, "more_body": False}]
+        unread = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def again() -> Message:
-            return left.pop() if left else await receive()
+        async def receive_again() -> Message:
+            return unread.pop() if unread else await receive()
 
-        await self._app(scope, again, send)
+        await self._app(scope, receive_again, send)
 
     async def _checked_body(self, request: Request) -> bytes:
-        """Read a body, as far as it may go; raises an HTTPException for a refused request."""
+        """Read a body up to the limit; HTTPException for a refused request."""
         from starlette.exceptions import HTTPException
         from starlette.requests import ClientDisconnect
 
@@ -74,17 +74,17 @@ class Gate:
                 raise HTTPException(403, "Invalid webhook secret.")
         elif not _OF_PAGE.fullmatch(path):
             raise HTTPException(404, "there is nothing to send to here")
-        large = HTTPException(413, f"more than {MOST_BYTES} bytes")
+        too_large = HTTPException(413, f"more than {MOST_BYTES} bytes")
         length = request.headers.get("content-length", "0")
         if not re.fullmatch("[0-9]{1,18}", length) or int(length) > MOST_BYTES:
-            raise large
+            raise too_large
         body = b""
         try:
             async with asyncio.timeout(SECONDS):
                 async for part in request.stream():
                     body += part
                     if len(body) > MOST_BYTES:
-                        raise large
+                        raise too_large
             if path in self._events:
                 parsed_json(body)  # refuses numbers that cannot be repeated: NaN, 1e400
         except ClientDisconnect:

@@ -1,6 +1,6 @@
-"""Publishing a release on the Hugging Face Hub: one commit, checked to be whole, then a tag.
+"""Publish a release on the Hugging Face Hub: one checked commit, then a tag.
 
-Nothing is kept between runs: each does what the repository shows is left to do.
+Nothing is kept between runs: each looks at the repository and does what is missing.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 def release_files(
     folder: Path, manifest: Manifest, repo_id: str, scratch: Path, progress: Callable[[str], None]
 ) -> dict[str, ReleaseFile]:
-    """List the files of a release by path, its manifest last, which must be `manifest` still.
+    """List the files of a release by path, its manifest last; OutputError if it has changed.
 
-    It, the card, which names the address where the release is published, and tables without a file
-    are written into `scratch`.
+    The manifest, the card, which names the address of the published release, and tables without a
+    file are written into `scratch`.
     """
     text = (folder / MANIFEST_FILE).read_bytes()
     if Manifest.from_json(text, MANIFEST_FILE) != manifest:
@@ -58,9 +58,9 @@ def release_files(
     release = Release(manifest, ReleaseFiles(str(folder)))
     whole = write_drawn(release, scratch, progress)
     files = {}
-    for t, was in zip(whole.tables, manifest.tables, strict=True):
-        path = (scratch if was.drawn else folder) / t.path
-        files[t.path] = ReleaseFile(path, t.bytes, t.sha256, t.digest)
+    for table, original in zip(whole.tables, manifest.tables, strict=True):
+        path = (scratch if original.drawn else folder) / table.path
+        files[table.path] = ReleaseFile(path, table.bytes, table.sha256, table.digest)
     text = text if whole == manifest else whole.to_json().encode()
     card = dataset_card(whole, release, repo_id).encode()
     for name, content in ((CARD_FILE, card), (MANIFEST_FILE, text)):
@@ -71,7 +71,7 @@ def release_files(
 
 
 def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
-    """List other files in a release's folder, such as images: they are not published."""
+    """List the files in a release's folder that are not published, such as images."""
     paths = (
         p.relative_to(folder).as_posix()
         for p in folder.rglob("*")
@@ -81,7 +81,7 @@ def left_out(folder: Path, files: Mapping[str, ReleaseFile]) -> tuple[str, ...]:
 
 
 def check_licences(manifest: Manifest) -> None:
-    """Refuse a release with pictures, or tables computed from them, that may not be passed on.
+    """Refuse pictures and tables computed from them that may not be redistributed.
 
     The catalogue may allow less than a data set declares.
     """
@@ -116,9 +116,9 @@ def check_licences(manifest: Manifest) -> None:
 class Published(Struct, frozen=True):
     """What was published, and where.
 
-    `changes` were committed or proposed, None if all was published before; `proposal` is the page
-    of the pull request that waits to be merged; `compared` files were downloaded again and found to
-    be equal; files `left_out` are no part of the release.
+    `changes` were committed or proposed, None if the release was published before; `proposal` is
+    the page of the pull request to be merged; `compared` is the number of files that were
+    downloaded again and are equal; files `left_out` are no part of the release.
     """
 
     manifest: Manifest
@@ -145,7 +145,7 @@ def publish(
     Parameters
     ----------
     repo_id
-        ``ORG/NAME``; the repository is made, perhaps a `private` one, if there is none.
+        ``ORG/NAME``; the repository is made, as a `private` one if asked, if there is none.
     create_pr
         Only propose the release in a pull request; a later run without this sets the tag.
 
@@ -153,9 +153,9 @@ def publish(
     ------
     ReleaseError
         If the release has problems, too low a version or tables that may not be redistributed, or
-        comes back from the Hub as another one; nothing is then tagged.
+        comes back from the Hub changed; nothing is then tagged.
     HubError
-        If the repository holds something else, the tag another release, or the Hub refuses.
+        If the repository holds something else, the tag names another release, or the Hub refuses.
     """
     folder, manifest = read_manifest(folder)
     _check_account(repo_id)
@@ -178,30 +178,31 @@ def publish(
             return Published(manifest, repo_id, tag, commit, others, tagged=True)
         _check_version(repo, Release(manifest, ReleaseFiles(str(folder))), tags, progress)
         remote = repo.files(main)
-        what = changes(files, remote, _before(repo, manifest, files, main, remote))
+        to_commit = changes(files, remote, _published_before(repo, manifest, files, main, remote))
         commit, proposal = main, None
-        if what:
+        if to_commit:
             message = f"{manifest.name} {tag}"
             for found in open_pull_requests(repo_id, message) if create_pr else ():
                 commit, proposal = commit_of(repo_id, f"refs/pr/{found.num}"), found.url
                 if not changes(files, repo.files(commit), None):
                     break
             else:
-                progress(f"uploading {len(what.new) + len(what.changed)} files")
-                how = {"message": message, "parent": main}
-                commit, proposal = repo.commit(files, what, **how, create_pr=create_pr)
+                progress(f"uploading {len(to_commit.new) + len(to_commit.changed)} files")
+                commit, proposal = repo.commit(
+                    files, to_commit, message=message, parent=main, create_pr=create_pr
+                )
         repo.check(files, commit, progress)
         if not create_pr:
             progress(f"setting the tag {tag}")
             repo.tag(tag, commit)
             repo.check({MANIFEST_FILE: files[MANIFEST_FILE]}, tag, progress)
     return Published(
-        manifest, repo_id, tag, commit, others, not create_pr, what, proposal, len(files)
+        manifest, repo_id, tag, commit, others, not create_pr, to_commit, proposal, len(files)
     )
 
 
 def _check_account(repo_id: str) -> None:
-    """Refuse a name that is no repository's, and use without a login."""
+    """Refuse a name that no repository can have, and use without a login."""
     from huggingface_hub import get_token
 
     if not is_repo_id(repo_id):
@@ -214,23 +215,23 @@ def _check_account(repo_id: str) -> None:
 
 
 _OTHERS = (".gitattributes", ".gitignore", CARD_FILE, "LICENSE", "LICENSE.md")
-"""Files that a repository without a release may hold when the first one comes."""
+"""Files that a repository may hold before its first release."""
 
 
-def _before(
+def _published_before(
     repo: Repository,
     manifest: Manifest,
     files: Mapping[str, ReleaseFile],
     main: str,
     remote: Mapping[str, RepoFile],
 ) -> Manifest | None:
-    """Return the release that the main branch holds, if any: an earlier one, or this one."""
+    """Return the manifest on the main branch, if any: an earlier release's, or this one's."""
     if MANIFEST_FILE not in remote:
-        strange = sorted(remote.keys() - {*_OTHERS, *files})
-        if strange:
+        unexpected = sorted(remote.keys() - {*_OTHERS, *files})
+        if unexpected:
             raise HubError(
                 f"{repo.id} holds something, and no release",
-                where=listing(strange),
+                where=listing(unexpected),
                 fix="publish into a repository of its own, which is made if there is none",
             )
         return None
@@ -255,7 +256,7 @@ def _before(
 def _check_version(
     repo: Repository, release: Release, tags: Mapping[str, str], progress: Callable[[str], None]
 ) -> None:
-    """Compare the release with the published versions next to it, as the Hub has them."""
+    """Compare the release with the published versions just below and above it."""
     version = _number(release.manifest)
     published: dict[tuple[int, ...], str] = {
         number: commit for tag, commit in tags.items() if (number := version_of(tag))
@@ -279,14 +280,14 @@ def _check_version(
 def _check_tagged(
     repo: Repository, files: Mapping[str, ReleaseFile], tag: str, commit: str
 ) -> None:
-    """Compare the release with what the tag names."""
+    """Refuse a release that differs from the one that its tag names."""
     remote = repo.files(commit)
-    other = [path for path, file in files.items() if not file.is_as(remote.get(path))]
-    if other:
+    differing = [path for path, file in files.items() if not file.is_as(remote.get(path))]
+    if differing:
         raise HubError(
             f"{repo.id} has published {tag} already, and it is another release: "
-            f"{many(len(other), 'file')} differ",
-            where=listing(other),
+            f"{many(len(differing), 'file')} differ",
+            where=listing(differing),
             expected="the same files: a tag is never moved, for results are bound to it",
             fix="raise the version of the release and build it again; fslbench-build diff says "
             "which number to raise",

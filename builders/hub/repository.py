@@ -1,4 +1,4 @@
-"""A data set repository of the Hub, as publishing needs it; every failure is an own error."""
+"""Read and write a data set repository of the Hub; failures are errors of this package."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ReleaseFile(Struct, frozen=True):
-    """A file to publish; of a table its content digest, too."""
+    """A file to publish; a table's has its content digest, too."""
 
     path: Path
     size: int
@@ -44,11 +44,11 @@ class ReleaseFile(Struct, frozen=True):
             return False
         if remote.lfs is not None:
             return remote.lfs.sha256 == self.sha256
-        return remote.blob_id == git_blob(self.path)  # the repository does not keep it as large
+        return remote.blob_id == git_blob(self.path)  # not stored as a large file
 
 
 class Changes(Struct, frozen=True):
-    """What a commit would do to a repository; `unchanged` files are not in it."""
+    """The files that a commit would change in a repository, and those it would not."""
 
     new: tuple[str, ...]
     changed: tuple[str, ...]
@@ -65,17 +65,17 @@ class Changes(Struct, frozen=True):
 def changes(
     files: Mapping[str, ReleaseFile], remote: Mapping[str, RepoFile], before: Manifest | None
 ) -> Changes:
-    """List what differs between a release and a repository's files.
+    """List the differences between a release and a repository's files.
 
-    Of what the repository held before, only tables of the release `before` are deleted.
+    Only tables of the release `before` are deleted.
     """
-    same = [path for path, file in files.items() if file.is_as(remote.get(path))]
-    other = [path for path in files if path not in same]
-    old = [t.path for t in before.tables] if before else []
+    unchanged = [path for path, file in files.items() if file.is_as(remote.get(path))]
+    differing = [path for path in files if path not in unchanged]
+    old = [table.path for table in before.tables] if before else []
     return Changes(
-        new=tuple(path for path in other if path not in remote),
-        changed=tuple(path for path in other if path in remote),
-        unchanged=tuple(same),
+        new=tuple(path for path in differing if path not in remote),
+        changed=tuple(path for path in differing if path in remote),
+        unchanged=tuple(unchanged),
         deleted=tuple(path for path in old if path in remote and path not in files),
     )
 
@@ -88,9 +88,9 @@ class Repository:
         self._api = api()
 
     def opened(self, *, private: bool) -> tuple[str, dict[str, str]]:
-        """Return the commits of its main branch and its tags; it is made if there is none.
+        """Return the commits of the main branch and of tags; makes a missing repository.
 
-        If it is to be `private`, one that is public is refused.
+        With `private`, a public repository is refused.
         """
         try:
             refs = self._refs()
@@ -115,23 +115,24 @@ class Repository:
             return self._api.list_repo_refs(self.id, repo_type="dataset")
 
     def files(self, revision: str) -> dict[str, RepoFile]:
-        """List all files of a revision by path; none of one that is empty."""
+        """List all files of a revision by path; none for the revision ''."""
         return files_at(self.id, revision) if revision else {}
 
     def commit(
         self,
         files: Mapping[str, ReleaseFile],
-        what: Changes,
+        to_commit: Changes,
         *,
         message: str,
         parent: str,
         create_pr: bool,
     ) -> tuple[str, str | None]:
-        """Upload what differs in one commit on `parent`; gives it, and its pull request's page."""
+        """Upload changes in one commit on `parent`; returns it, and its pull request's page."""
         operations: list[CommitOperationAdd | CommitOperationDelete] = [
-            CommitOperationAdd(path, str(files[path].path)) for path in (*what.new, *what.changed)
+            CommitOperationAdd(path, str(files[path].path))
+            for path in (*to_commit.new, *to_commit.changed)
         ]
-        operations += [CommitOperationDelete(path, is_folder=False) for path in what.deleted]
+        operations += [CommitOperationDelete(path, is_folder=False) for path in to_commit.deleted]
         doing = f"uploading {len(operations)} files"
         try:
             done = transferred(
@@ -152,7 +153,7 @@ class Repository:
             raise error.with_advice(
                 fix=f"{error.fix}; or propose it to those who may: --create-pr"
             ) from None
-        except (RuntimeError, ValueError) as error:  # the client's own words for what went wrong
+        except (RuntimeError, ValueError) as error:  # of the Hub's client
             raise HubError(
                 f"the upload failed: {plain(error)}",
                 where=f"{self.id}, {doing}",
@@ -161,7 +162,7 @@ class Repository:
         return done.oid, done.pr_url
 
     def tag(self, name: str, commit: str) -> None:
-        """Set a tag, and check that it names the commit; one that exists is not moved."""
+        """Set a tag, and check that it names the commit; an existing tag is not moved."""
         with hub_errors(f"setting the tag {name}", self.id):
             self._api.create_tag(
                 self.id, tag=name, revision=commit, repo_type="dataset", exist_ok=True
@@ -179,7 +180,7 @@ class Repository:
     def check(
         self, files: Mapping[str, ReleaseFile], revision: str, progress: Callable[[str], None]
     ) -> None:
-        """Download files, past every cache, and compare them with what they should be."""
+        """Download files, without any cache, and compare them with the uploaded ones."""
         for path, file in files.items():
             progress(f"downloading {path} again")
             with self.downloaded(path, revision) as copy:

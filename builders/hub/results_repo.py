@@ -1,4 +1,4 @@
-"""A new results repository, for git or for the Hub, and the Space of the app that reviews it."""
+"""Start a results repository, and the Space of the app that reviews it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ WORKFLOW = ".github/workflows/validate.yml"
 DEFAULT_TITLE = "Few-shot leaderboard"
 
 UNKNOWN = "fslbench @ git+https://ADDRESS-OF-FSLBENCH"
-"""A placeholder for the unknown address of the package, to be filled in by hand."""
+"""The placeholder for an unknown address of the package, to be replaced by hand."""
 
 _REQUIREMENT = re.compile(r"fslbench(?:\[[a-z,]+\])?( ?(?:@|==|>=|~=)[\w @+:/.,=<>~#&?%-]+)?")
 
 
 def _requirement_of(named: str | None) -> str:
-    """Return the requirement named, or that which pip installed here, if others can install it."""
+    """Return the named requirement, or the one that pip installed here if others can use it."""
     if named is not None and not _REQUIREMENT.fullmatch(named):
         raise ResultsError(
             f"{named!r:.200} is not what pip could install FSLBench by",
@@ -42,10 +42,9 @@ def start_results_repository(
     title: str | None = None,
     requirement: str | None = None,
 ) -> tuple[Path, ...]:
-    """Write the files that a results repository starts with, and return their paths.
+    """Write the first files of a results repository, and return their paths.
 
-    `releases` are ``embedded``, or ``ORG/NAME@vX.Y.Z`` on the Hub, newest first; each is opened
-    first.
+    `releases`, newest first, are ``embedded`` or ``ORG/NAME@vX.Y.Z`` on the Hub; each must open.
     """
     requirement = _requirement_of(requirement)
     title = check_text(title or DEFAULT_TITLE, "the title")
@@ -87,13 +86,12 @@ def _quoted(text: str) -> str:
 
 
 def _filled(names: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str]:
-    """Return templates by the names of their files, with placeholders such as @TITLE@ filled."""
-    folder = files("builders") / "hub" / "templates"
-    texts = {name: (folder / of).read_text(encoding="utf-8") for name, of in names.items()}
-    return {
-        name: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
-        for name, text in texts.items()
-    }
+    """Return the texts of files, of the templates in `names`, with @TITLE@ and the like filled."""
+    folder, texts = files("builders") / "hub" / "templates", {}
+    for name, template in names.items():
+        text = (folder / template).read_text(encoding="utf-8")
+        texts[name] = re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
+    return texts
 
 
 def _write_new(folder: Path, texts: Mapping[str, str], *folders: str) -> tuple[Path, ...]:

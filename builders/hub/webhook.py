@@ -1,4 +1,4 @@
-"""An app that checks every pull request on a results repository and shows its leaderboard."""
+"""An app that checks pull requests on a results repository, and shows its leaderboard."""
 
 import logging
 import os
@@ -53,9 +53,9 @@ def changed_by(payload: WebhookPayload, repo_id: str) -> tuple[list[int], bool]:
 
 
 def comment_on(repo_id: str, number: int) -> bool:
-    """Review a pull request as it is now, and comment, once for each commit.
+    """Review a pull request as it is now, and comment; returns False if its commit has a comment.
 
-    What it changes is told from the commit of ``main`` that it started from.
+    Its changes are those since the commit of ``main`` from which it started.
     """
     main = HubResults.open(HubAddress(repo_id))
     proposed = HubResults.open(HubAddress(repo_id, f"refs/pr/{number}"))
@@ -68,8 +68,8 @@ def comment_on(repo_id: str, number: int) -> bool:
             last = str(getattr(event, "content", "")).strip().splitlines()[-1:]
             if event.author == own_name and last == [f"{checked}."]:  # above it stand their names
                 return False
-        of_main = {*main.commits()}
-        start = next((commit for commit in proposed.commits() if commit in of_main), None)
+        main_commits = {*main.commits()}
+        start = next((commit for commit in proposed.commits() if commit in main_commits), None)
     if start is None:
         raise HubError(f"pull request {number} has no commit in common with main", where=repo_id)
     before, after = (
@@ -77,15 +77,15 @@ def comment_on(repo_id: str, number: int) -> bool:
         for files in (files_at(repo_id, start), proposed.tree)
     )
     changed = sorted({path for path, _ in before ^ after})
-    ours = [path for path in changed if path.startswith(f"{SUBMISSIONS}/")]
-    added = [path for path in ours if path in proposed.tree]
+    submissions = [path for path in changed if path.startswith(f"{SUBMISSIONS}/")]
+    added = [path for path in submissions if path in proposed.tree]
     text = review_text(review(proposed, added, main))
-    others = [
-        *(f"removes {escaped(path)}" for path in ours if path not in added),
-        *(f"changes {escaped(path)}" for path in changed if path not in ours),
+    other_changes = [
+        *(f"removes {escaped(path)}" for path in submissions if path not in added),
+        *(f"changes {escaped(path)}" for path in changed if path not in submissions),
     ]
-    if others:
-        text += f"\nIt also {listing(others, 10)}.\n"
+    if other_changes:
+        text += f"\nIt also {listing(other_changes, 10)}.\n"
     with hub_errors("commenting", repo_id):
         client.comment_discussion(repo_id, number, f"{text}\n{checked}.", repo_type="dataset")
     return True
@@ -95,14 +95,14 @@ _WAIT = "<p>The leaderboard is being made. Come back in some minutes.</p>"
 
 
 class FrontPage:
-    """A page that is made again when the repository has changed."""
+    """The page of the leaderboard, made anew when the repository changes."""
 
     def __init__(self, repo_id: str) -> None:
         self.repo_id = repo_id
         self.text = ""
 
     def renew(self) -> None:
-        """Rank what the main branch holds, and show it from now on; raises as the ranking does."""
+        """Rank the results of the main branch, and show the ranking; raises as that does."""
         files = HubResults.open(HubAddress(self.repo_id))
         settings = read_board(files)
         releases = tuple(map(load_release, settings.releases))
@@ -110,7 +110,7 @@ class FrontPage:
         self.text = leaderboard_page(ranking, files.where)
 
     def framed(self) -> str:
-        """Return the page in a frame of its own, in which nothing runs."""
+        """Return the page in a sandboxed frame, in which nothing runs."""
         if not self.text:
             return _WAIT
         return (
@@ -119,7 +119,7 @@ class FrontPage:
         )
 
     def blocks(self) -> Any:
-        """Return it as the user interface of an app of gradio, made anew for every visitor."""
+        """Return gradio's user interface, which reads the page for every visitor."""
         gradio = require("gradio", "app")
         with gradio.Blocks(title="Few-shot leaderboard", fill_width=True) as blocks:
             gradio.HTML(self.framed)
@@ -129,10 +129,10 @@ class FrontPage:
 def make_app(repo_id: str, secret: str | None = None) -> Callable[..., None]:
     """Make the app of one results repository; its front page is the leaderboard.
 
-    What is returned starts it, behind a :class:`Gate`, with options of
+    Returns the function that starts it, behind a :class:`Gate`, with options of
     :meth:`huggingface_hub.WebhooksServer.launch`.  Events are accepted at once and processed one
-    after another, so that many pull requests take no more memory than one.  `secret` is what the
-    Hub must send; by default that of WEBHOOK_SECRET.
+    after another, so that many pull requests take no more memory than one.  The Hub must send the
+    `secret`, by default that of WEBHOOK_SECRET.
     """
     require("gradio", "app")
     secret = os.environ.get("WEBHOOK_SECRET") if secret is None else secret
@@ -152,10 +152,10 @@ def make_app(repo_id: str, secret: str | None = None) -> Callable[..., None]:
 
     @server.add_webhook(PATH)
     async def on_event(payload: WebhookPayload) -> dict[str, Any]:
-        numbers, of_main = changed_by(payload, repo_id)
+        numbers, main_changed = changed_by(payload, repo_id)
         for number in numbers:
             queue.submit(_work, f"pull request {number}", partial(comment_on, repo_id, number))
-        if of_main:
+        if main_changed:
             queue.submit(_work, "the leaderboard", front.renew)
         return {"pull_requests": numbers}
 
@@ -166,7 +166,7 @@ def make_app(repo_id: str, secret: str | None = None) -> Callable[..., None]:
 
 
 def _work(what: str, work: Callable[[], bool | None]) -> None:
-    """Run a piece of work; errors are logged, and the app goes on."""
+    """Run a piece of work, and log its errors."""
     try:
         _LOG.info("%s: %s", what, "nothing new" if work() is False else "done")
     except FSLBenchError as error:

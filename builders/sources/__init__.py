@@ -1,6 +1,6 @@
-"""Sources of images: from an official raw layout to an images table.
+"""Sources of images: from the official raw layout to an images table.
 
-Each is a row of `sources.toml`; :mod:`builders.sources.source` reads it.
+Each source is a row of `sources.toml`; :mod:`builders.sources.source` reads it.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import tomllib
 from pathlib import Path
 
 ROWS = tomllib.loads(Path(__file__).with_name("sources.toml").read_text("utf-8"))
-"""What each source is, by its name."""
+"""The rows of `sources.toml` by name."""
 
 
-def _read_by(module: str) -> tuple[str, ...]:
-    return tuple(name for name, row in ROWS.items() if row["module"].startswith(module))
+def _in_module(start: str) -> tuple[str, ...]:
+    return tuple(name for name, row in ROWS.items() if row["module"].startswith(start))
 
 
-CATALOGUED = _read_by("catalogued")
-"""Test splits of Meta-Dataset, which are called as in the catalogue."""
-FEW_SHOT = _read_by("few_shot")
-"""Data sets of few-shot papers, which are called as in their catalogue."""
-PACKAGED = _read_by("packaged.")
-"""Data sets that come in packages, which ``fslbench-build fetch`` gets."""
+CATALOGUED = _in_module("catalogued")
+"""Test splits of Meta-Dataset, named as in the catalogue."""
+FEW_SHOT = _in_module("few_shot")
+"""Data sets of few-shot papers, named as in their catalogue."""
+PACKAGED = _in_module("packaged.")
+"""Data sets in packages, which ``fslbench-build fetch`` gets."""
 GENERAL = ("image_folder", "hub_dataset")
-"""Those that read whatever their options describe."""
+"""Sources for data sets of one's own, which their options describe."""
 SOURCES = tuple(ROWS)

@@ -1,4 +1,4 @@
-"""Data sets of the catalogue, from the raw layout of their authors, and their test classes."""
+"""Find the test classes of the catalogue's data sets in the raw layout of their authors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -59,16 +59,16 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
 def drawn_positions(train: int, valid: int, test: int) -> list[int]:
     """Return positions of the test classes in the data set's list of classes, ascending.
 
-    Training and validation classes are drawn together; test classes are what is left.
+    Training and validation classes are drawn together; the others are test classes.
     """
-    every = train + valid + test
-    drawn = np.random.RandomState(SEED).choice(every, train + valid, replace=False)
-    rest: list[int] = np.setdiff1d(np.arange(every), drawn).tolist()
-    return rest
+    classes = train + valid + test
+    drawn = np.random.RandomState(SEED).choice(classes, train + valid, replace=False)
+    test_positions: list[int] = np.setdiff1d(np.arange(classes), drawn).tolist()
+    return test_positions
 
 
 def held_out(source: Source, labels: Sequence[str], where: Path) -> list[str]:
-    """Return the test classes among those of a data set, which a list at `where` names."""
+    """Return the test classes of a data set; `where` is the list that names all classes."""
     if len(labels) != sum(source.split):
         raise SourceError(
             f"{len(labels)} classes are listed, so that the split cannot be drawn",
@@ -80,34 +80,34 @@ def held_out(source: Source, labels: Sequence[str], where: Path) -> list[str]:
 
 
 def _held_out_or_known(source: Source, labels: Sequence[str], where: Path) -> list[str]:
-    """Return the test classes among all, or those that are there of a folder without others."""
+    """Return the test classes among all classes, or of a folder that has no others."""
     if len(labels) == sum(source.split):
         return held_out(source, labels, where)
     return [label for label in labels if label in source.expected]
 
 
 VARIANTS, BOXES = "data/variants.txt", "data/images_box.txt"
-OF_VARIANTS = ("data/images_variant_trainval.txt", "data/images_variant_test.txt")
+VARIANT_LISTS = ("data/images_variant_trainval.txt", "data/images_variant_test.txt")
 
 
 def _find_aircraft(source: Source, folder: Path) -> Found:
-    """Find the test variants, training and test images alike, cropped to their boxes.
+    """Find the test variants in the training and test images, cropped to their boxes.
 
     The authors count pixels from 1, so that a tight box would begin a pixel earlier.
     """
     variants = sorted(line.strip() for line in read_lines(folder / VARIANTS))
     boxes = read_table(folder / BOXES, 5, _aircraft_box)
-    of_variant: dict[str, list[str]] = {name: [] for name in variants}
-    for list_name in OF_VARIANTS:
+    images_of: dict[str, list[str]] = {name: [] for name in variants}
+    for list_name in VARIANT_LISTS:
         for image, variant in read_table(folder / list_name, 2).items():
-            if variant not in of_variant:
+            if variant not in images_of:
                 raise SourceError(
                     f"{list_name}: image {image} is of {variant!r}, which {VARIANTS} does not name",
                     where=str(folder / list_name),
                 )
-            of_variant[variant].append(image)
+            images_of[variant].append(image)
     tested = {
-        name: sorted(of_variant[name]) for name in held_out(source, variants, folder / VARIANTS)
+        name: sorted(images_of[name]) for name in held_out(source, variants, folder / VARIANTS)
     }
     boxless = [image for images in tested.values() for image in images if image not in boxes]
     if boxless:
@@ -138,7 +138,7 @@ def _find_cub(source: Source, folder: Path) -> Found:
 
 
 def _find_dtd(source: Source, folder: Path) -> Found:
-    """Find the test textures; a folder with these alone will do."""
+    """Find the test textures; the folder may have only these."""
     place = folder / "images"
     tested = _held_out_or_known(source, folders(place), place)
     return Found({name: items_in(folder, f"images/{name}") for name in tested}, folder)
@@ -154,15 +154,15 @@ def _find_fungi(source: Source, folder: Path) -> Found:
     """
     contents = [read_json(folder / name, "images", "annotations", "categories") for name in FUNGI]
     with reading_entries(folder / FUNGI[0]):
-        labels, val = (
+        labels, val_labels = (
             {c["id"]: f"{c['id']:04d}.{c['name']}" for c in content["categories"]}
             for content in contents
         )
-        if labels != val:
-            other = sorted(set(labels.items()) ^ set(val.items()))
+        if labels != val_labels:
+            differing = sorted(labels.items() ^ val_labels.items())
             raise SourceError(
                 "fungi: train.json and val.json name other categories: "
-                f"{listing([label for _, label in other])}",
+                f"{listing([label for _, label in differing])}",
                 where=str(folder),
                 fix="take both files from the same competition",
             )
@@ -209,7 +209,7 @@ SIGNS = "Final_Training/Images"
 
 
 def _find_traffic_signs(source: Source, folder: Path) -> Found:
-    """Find the images of each sign, which come in tracks: 30 frames, filmed as a car drives by."""
+    """Find the images of each sign; a group is a track, 30 frames filmed from a passing car."""
     classes = {
         name: [
             Item(path, group=(class_id, Path(path).name.partition("_")[0]))
@@ -224,23 +224,23 @@ FLOWER_LABELS = "imagelabels.mat"
 
 
 def _find_vgg_flower(source: Source, folder: Path) -> Found:
-    """Find the test flowers: a file's number is its place in the labels' list of categories."""
-    named = {int(name[:3]): name for name in source.expected}  # such as 005.english marigold
+    """Find the test flowers: the n-th label is the category of the file with number n."""
+    name_of = {int(name[:3]): name for name in source.expected}  # such as 005.english marigold
     classes: dict[str, list[Item]] = {
-        named[position + 1]: [] for position in drawn_positions(*source.split)
+        name_of[position + 1]: [] for position in drawn_positions(*source.split)
     }
     labels = _flower_labels(folder / FLOWER_LABELS, sum(source.split))
     for number, category in enumerate(labels, start=1):
-        if category in named:
-            classes[named[category]].append(Item(f"jpg/image_{number:05d}.jpg"))
+        if category in name_of:
+            classes[name_of[category]].append(Item(f"jpg/image_{number:05d}.jpg"))
     return Found(classes, folder)
 
 
 def _flower_labels(path: Path, most: int) -> list[int]:
-    """Read the category of each image, from 1."""
+    """Read the category of each image, from 1 to `most`."""
     try:
         content = require("scipy.io").loadmat(path)
-    except Exception as error:  # scipy raises many kinds on a damaged file
+    except Exception as error:  # scipy raises many kinds for a damaged file
         raise SourceError(
             f"{path.name} cannot be read: {error}", where=str(path), fix="get the file again"
         ) from None
@@ -264,12 +264,21 @@ COCO_IMAGES = "train2017"
 SCALE = 1.2
 
 
-def _find_coco(source: Source, folder: Path, *, every: bool = False) -> Found:
-    """Find boxes of the test categories, by photograph, with crops of at least one pixel.
+class _Box(NamedTuple):
+    """A box of COCO in a photograph; `rank` is whether it is a single object, and its area."""
 
-    That is `every` box, as in Meta-Dataset; or one of each photograph and category, as Lafargue et
-    al. (TMLR 2024) counted: single objects before crowds, the largest, the first.  Which crop the
-    released runs took is not known.  COCO's own list has the order of the categories.
+    file: str
+    rank: tuple[bool, float]
+    item: Item
+
+
+def _find_coco(source: Source, folder: Path, *, every_box: bool = False) -> Found:
+    """Find the boxes of the test categories, by photograph, with crops of at least one pixel.
+
+    These are all boxes (`every_box`), as in Meta-Dataset; or one for each photograph and category,
+    as Lafargue et al. (TMLR 2024) counted: single objects before crowds, then the largest, then the
+    first.  Which crop the released runs took is not known.  Categories are in the order of COCO's
+    list.
     """
     path = folder / source.check_entries(folder)[1]
     content = read_json(path, "images", "annotations", "categories")
@@ -277,7 +286,7 @@ def _find_coco(source: Source, folder: Path, *, every: bool = False) -> Found:
         categories = {category["id"]: category["name"] for category in content["categories"]}
         licences = {entry["id"]: entry["name"] for entry in content.get("licenses", ())}
         images = {image["id"]: image for image in content["images"]}
-        boxes: dict[str, list[tuple[str, tuple[bool, float], Item]]] = {
+        boxes: dict[str, list[_Box]] = {
             label: [] for label in held_out(source, list(categories.values()), path)
         }
         for annotation in content["annotations"]:
@@ -298,20 +307,21 @@ def _find_coco(source: Source, folder: Path, *, every: bool = False) -> Found:
                 file, licence = image["file_name"], licences.get(image.get("license"))
                 item = Item(f"{COCO_IMAGES}/{file}#xywh={xywh}", group=file, licence=licence)
                 rank = not annotation.get("iscrowd"), width * height
-                boxes[label].append((file, rank, item))
+                boxes[label].append(_Box(file, rank, item))
     classes = {}
-    for label, of_class in boxes.items():
-        of_class.sort(key=itemgetter(0))
-        of_photo = groupby(of_class, key=itemgetter(0))
-        best = [max(own, key=itemgetter(1)) for _, own in of_photo]  # of equal ones the first
-        classes[label] = [item for *_, item in (of_class if every else best)]
+    for label, class_boxes in boxes.items():
+        class_boxes.sort(key=attrgetter("file"))
+        if not every_box:  # max takes the first of equal ones
+            by_photo = groupby(class_boxes, key=attrgetter("file"))
+            class_boxes = [max(photo, key=attrgetter("rank")) for _, photo in by_photo]
+        classes[label] = [box.item for box in class_boxes]
     return Found(classes, folder)
 
 
 def crop(box: tuple[float, float, float, float], width: int, height: int) -> str:
-    """Crop a box (x, y, w, h) in a picture: ``x,y,w,h``, or '' if nothing is left of it.
+    """Crop a box (x, y, w, h) of a picture as Meta-Dataset does: ``x,y,w,h``, or '' if it is empty.
 
-    As Meta-Dataset does.  COCO puts the centre of the first pixel at (0.5, 0.5).
+    COCO puts the centre of the first pixel at (0.5, 0.5).
     """
     x, y, w, h = box
     left, top = x - w * (SCALE - 1) / 2, y - h * (SCALE - 1) / 2
@@ -324,7 +334,7 @@ def crop(box: tuple[float, float, float, float], width: int, height: int) -> str
 
 
 Bitmaps = NDArray[np.uint8]
-"""Shape (n, 784), in a file."""
+"""Drawings (n, 784), mapped from a file."""
 
 SIDE = 28
 
@@ -333,8 +343,8 @@ def _find_quickdraw(source: Source, folder: Path) -> Found:
     """Find Quick, Draw!'s 7.7 million drawings of the test classes, which stay in their files.
 
     Image k of a class is row k - 1 of its file, in the order of the texts of k; its `sha256` is
-    that of its 784 bytes.  A folder with the files of these classes alone will do.  The table is
-    made column by column, a class at a time.
+    that of its 784 bytes.  The folder may have only the files of these classes.  The table is made
+    column by column, a class at a time.
     """
     names = sorted(path.stem for path in folder.glob("*.npy"))
     if not names:
@@ -364,13 +374,13 @@ def _find_quickdraw(source: Source, folder: Path) -> Found:
     )
 
 
-def text_order(n: int) -> pa.Array:
-    """Order rows 0..n-1 in the order of the texts of their numbers 1..n."""
-    return pc.sort_indices(pa.array(range(1, n + 1)).cast(pa.string()))
+def text_order(rows: int) -> pa.Array:
+    """Order rows 0..n-1 by the texts of their numbers 1..n."""
+    return pc.sort_indices(pa.array(range(1, rows + 1)).cast(pa.string()))
 
 
 def _open_bitmaps(path: Path) -> Bitmaps:
-    """Open the bitmaps of a file, left on the disk."""
+    """Map the bitmaps of a file into memory."""
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     if array.dtype != np.uint8 or array.shape[1:] not in ((SIDE * SIDE,), (SIDE, SIDE)):
         raise ValueError(
@@ -383,16 +393,15 @@ def _open_bitmaps(path: Path) -> Bitmaps:
 
 def _drawings_table(bitmaps: Bitmaps, label: str, class_id: int, first: int) -> pa.Table:
     """Make the table of one class; its ids begin with `first`."""
-    n, size = len(bitmaps), SIDE * SIDE
-    data = memoryview(bitmaps.tobytes())
-    digests = [hashlib.sha256(data[at : at + size]).hexdigest() for at in range(0, n * size, size)]
-    order = text_order(n)
+    rows = len(bitmaps)
+    digests = [hashlib.sha256(drawing).hexdigest() for drawing in np.array(bitmaps, order="C")]
+    order = text_order(rows)
     name_type = schemas.IMAGES.field("class_name").type
     return images_table(
         {
-            "image_id": np.arange(first, first + n, dtype=np.int32),
-            "class_id": np.full(n, class_id, np.int32),
-            "class_name": pa.repeat(pa.scalar(label, name_type), n),
+            "image_id": np.arange(first, first + rows, dtype=np.int32),
+            "class_id": np.full(rows, class_id, np.int32),
+            "class_name": pa.repeat(pa.scalar(label, name_type), rows),
             "path": pc.binary_join_element_wise(f"{label}.npy", order.cast(pa.string()), "#"),
             "sha256": pa.array(digests, pa.string()).take(order),
         }
@@ -412,10 +421,10 @@ FINDERS: Mapping[str, Callable[[Source, Path], Found]] = {
     "dtd": _find_dtd,
     "fungi": _find_fungi,
     "mscoco": _find_coco,
-    "mscoco_boxes": partial(_find_coco, every=True),
+    "mscoco_boxes": partial(_find_coco, every_box=True),
     "omniglot": _find_omniglot,
     "quickdraw": _find_quickdraw,
     "traffic_signs": _find_traffic_signs,
     "vgg_flower": _find_vgg_flower,
 }
-"""Gives the images of the test classes in a raw folder, by source."""
+"""The functions that find the images of the test classes in a raw folder, by source."""

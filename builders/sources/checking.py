@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,20 +36,19 @@ class Found(Known):
     classes
         The items of each class, with paths relative to `place`; or, with `table`, their numbers.
     place
-        The raw folder, or what errors call it.
+        The raw folder, or its name in errors.
     expected
-        Images of each class, in the frozen order of classes; None takes what there is, and then
-        no two images may be the same.
+        Images of each class, in the frozen order of classes; None accepts all images, but no two
+        that are the same.
     provenance, about
-        How they were found; and the description of this part of a data set.
+        How images were found, and the description of this part of a data set.
     unusable
-        What is wrong with images that the source has looked at, by path.
+        The problems of images that the source has read itself, by path.
     check
-        Gives the SHA-256 of a file and what is wrong with it ('' if nothing); None if there are no
-        files to look at.
+        Returns the SHA-256 of a file and its problem ('' if none); None if no files are checked.
     picture, finish
-        Gives the image at a path, where that is no picture file of its own in the folder; or what
-        is done to a picture after it is read and cropped, such as an inversion.
+        Returns the image at a path that is no picture file; or changes a picture after it is read
+        and cropped, such as by an inversion.
     table
         Makes the images table of classes of some sizes.
     superclass_of
@@ -71,19 +71,20 @@ class Found(Known):
 def check_and_number(
     name: str, about: About, found: Found, *, allow_missing: bool, progress: Progress = silent
 ) -> ImageSet:
-    """Compare classes and counts with what is expected, check every file, number the images.
+    """Compare classes and counts with the expected ones, check every file, number the images.
 
-    With `allow_missing`, what is missing, damaged or there twice is left out, and recorded in
+    With `allow_missing`, missing, damaged and repeated images are left out, and recorded in
     ``provenance["left_out"]``.
     """
     left_out: dict[str, Any] = {}
-    folder, above, finish = Path(found.place), found.superclass_of, found.finish
+    folder, superclass_of, finish = Path(found.place), found.superclass_of, found.finish
 
-    def leave_out(damaged: Mapping[str, str], one: str, several: str) -> None:
+    def leave_out(damaged: Mapping[str, str], singular: str, plural: str) -> None:
         if damaged and not allow_missing:
             path, problem = next(iter(damaged.items()))
+            what = plural if len(damaged) > 1 else singular
             raise SourceError(
-                f"{name}: {len(damaged)} {several if len(damaged) > 1 else one}: {path} {problem}",
+                f"{name}: {len(damaged)} {what}: {path} {problem}",
                 where=listing([f"{found.place}/{path}" for path in damaged]),
                 expected=f"whole images ({', '.join(formats())})",
                 fix="get them again, or leave them out with --allow-missing, which records them",
@@ -97,7 +98,7 @@ def check_and_number(
     check_counts(name, sizes, found.expected, found.place, left_out if allow_missing else None)
     kept = found.classes
     if found.table is None:
-        digests, damaged = _look_at_files(name, found, progress)
+        digests, damaged = _check_files(name, found, progress)
         unread = "of the raw folder cannot be read"
         leave_out(damaged, f"file {unread}", f"files {unread}")
         kept = {
@@ -126,51 +127,56 @@ def check_and_number(
         provenance={**found.provenance, **({"left_out": left_out} if left_out else {})},
         picture=found.picture or (lambda path: open_picture(folder, path, finish)),
         file=(lambda path: None if fragment_of(path) else folder / path) if as_files else None,
-        superclasses=tuple(above[label] for label in sizes) if above else None,
-        **{one.name: getattr(found, one.name) for one in fields(Known)},
+        superclasses=tuple(superclass_of[label] for label in sizes) if superclass_of else None,
+        **{field.name: getattr(found, field.name) for field in fields(Known)},
     )
 
 
-def _look_at_files(
+def _check_files(
     name: str, found: Found, progress: Progress
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give the SHA-256 of each file where it is not known, or what is wrong with it."""
+    """Return the SHA-256 of each whole file that has none yet, and the problem of each other."""
     folder, check = Path(found.place), found.check
     if check is None:
         return {}, {}
-    every = (item for items in found.classes.values() for item in items)
-    unread = dict.fromkeys(file_of(item.path) for item in every if item.sha256 is None)
+    items = chain.from_iterable(found.classes.values())
+    unread = dict.fromkeys(file_of(item.path) for item in items if item.sha256 is None)
     text = f"{name}: {{}} of {len(unread)} files read"
-    looked = in_threads(lambda path: check(folder / path), unread, progress, text)
-    return told_apart(unread, looked)
+    checked = in_threads(lambda path: check(folder / path), unread, progress, text)
+    return split_checked(unread, checked)
 
 
-def told_apart(
-    keys: Iterable[K], looked: Iterable[tuple[str, str]]
+def split_checked(
+    keys: Iterable[K], checked: Iterable[tuple[str, str]]
 ) -> tuple[dict[K, str], dict[K, str]]:
-    """Give the SHA-256 of what is whole, and what is wrong with the rest."""
+    """Split pairs of SHA-256 and problem into the digests of whole images and the problems."""
     digests, damaged = dict[K, str](), dict[K, str]()
-    for key, (digest, problem) in zip(keys, looked, strict=True):
-        (damaged if problem else digests)[key] = problem or digest
+    for key, (digest, problem) in zip(keys, checked, strict=True):
+        if problem:
+            damaged[key] = problem
+        else:
+            digests[key] = digest
     return digests, damaged
 
 
 def without_duplicates(
     name: str, where: Path | str, classes: Mapping[str, Sequence[Item]], *, allow_missing: bool
 ) -> tuple[dict[str, list[Item]], list[str]]:
-    """Leave out images that are the same, or refuse them; give also the paths of those left out.
+    """Leave out or refuse images that are the same; returns also the paths of those left out.
 
-    Of images of one class the first is kept, of those in several classes none.
+    The first of the same images is kept if all are of one class, else none.
     """
-    alike: dict[str, list[tuple[str, Item]]] = {}
+    by_digest: dict[str, list[tuple[str, Item]]] = {}
     for label, items in classes.items():
         for item in items:
             if item.sha256 is not None:
-                alike.setdefault(item.sha256, []).append((label, item))
-    repeated = [together for together in alike.values() if len(together) > 1]
+                by_digest.setdefault(item.sha256, []).append((label, item))
+    repeated = [same for same in by_digest.values() if len(same) > 1]
     if repeated and not allow_missing:
         pairs = [
-            f"{one.path} = {other.path}" for (_, one), *others in repeated for _, other in others
+            f"{first.path} = {other.path}"
+            for (_, first), *others in repeated
+            for _, other in others
         ]
         raise SourceError(
             f"{name}: {len(pairs)} image{'s' if len(pairs) > 1 else ''} of the data set "
@@ -180,32 +186,35 @@ def without_duplicates(
             fix="remove one of each, or use --allow-missing: it keeps the first of each, and none "
             "of those that are in several classes, and records the others",
         )
-    gone: set[str] = set()
-    for together in repeated:
-        several = len({label for label, _ in together}) > 1
-        gone |= {item.path for _, item in (together if several else together[1:])}
-    return (
-        {label: [item for item in v if item.path not in gone] for label, v in classes.items()},
-        [item.path for items in classes.values() for item in items if item.path in gone],
-    )
+    removed: set[str] = set()
+    for same in repeated:
+        in_several_classes = len({label for label, _ in same}) > 1
+        removed |= {item.path for _, item in (same if in_several_classes else same[1:])}
+    kept = {
+        label: [item for item in items if item.path not in removed]
+        for label, items in classes.items()
+    }
+    every_item = chain.from_iterable(classes.values())
+    return kept, [item.path for item in every_item if item.path in removed]
 
 
 def _numbered(classes: Mapping[str, Sequence[Item]]) -> pa.Table:
-    """Give numbers to the images of classes, in their order; empty classes go."""
+    """Make the images table of classes in their order, without empty ones."""
     classes = {label: items for label, items in classes.items() if items}
-    images = [image for of_class in classes.values() for image in of_class]
+    images = list(chain.from_iterable(classes.values()))
     groups: dict[Hashable, int] = {}
-    columns = {
+    columns: dict[str, Sequence[Any]] = {
         "image_id": range(len(images)),
-        "class_id": [i for i, of_class in enumerate(classes.values()) for _ in of_class],
-        "class_name": [label for label, of_class in classes.items() for _ in of_class],
+        "class_id": [number for number, items in enumerate(classes.values()) for _ in items],
+        "class_name": [label for label, items in classes.items() for _ in items],
         "group": [
             None if item.group is None else groups.setdefault(item.group, len(groups))
             for item in images
         ],
     }
-    of_item = "path", "sha256", "creator", "licence"
-    return images_table(columns | {k: [getattr(item, k) for item in images] for k in of_item})
+    for column in ("path", "sha256", "creator", "licence"):
+        columns[column] = [getattr(item, column) for item in images]
+    return images_table(columns)
 
 
 def check_counts(
@@ -215,9 +224,10 @@ def check_counts(
     where: Path | str,
     left_out: dict[str, Any] | None,
 ) -> None:
-    """Compare classes, their order and images with what is expected, or take what there is.
+    """Compare classes, their order and numbers of images with the expected ones, if there are any.
 
-    What is missing is recorded in `left_out`, or refused if that is None; too many are refused.
+    Missing classes and images are recorded in `left_out`, or refused if it is None; too many are
+    refused.
     """
     if expected is None:
         empty = [label for label, number in counts.items() if not number]
@@ -232,13 +242,13 @@ def check_counts(
         return
     counts = {label: number for label, number in counts.items() if number}
     fix = "check that the raw folder is whole and of the right version"
-    pardon = "; --allow-missing leaves out and records what is missing"
+    or_allow = "; --allow-missing leaves out and records what is missing"
     missing = [label for label in expected if label not in counts]
     if missing and left_out is None:
         raise SourceError(
             f"{name}: {len(missing)} of {len(expected)} classes are missing: {listing(missing)}",
             where=str(where),
-            fix=fix + pardon,
+            fix=fix + or_allow,
         )
     if unknown := [label for label in counts if label not in expected]:
         raise SourceError(
@@ -247,20 +257,22 @@ def check_counts(
             expected=listing(list(expected)),
             fix=fix,
         )
-    other = [
+    differing = [
         f"{label} has {counts[label]} images, not {number}"
         for label, number in expected.items()
         if label in counts and counts[label] != number
     ]
     too_many = any(number > expected[label] for label, number in counts.items())
-    if other and (left_out is None or too_many):
+    if differing and (left_out is None or too_many):
         raise SourceError(
-            f"{name}: {listing(other, most=4)}",
+            f"{name}: {listing(differing, most=4)}",
             where=str(where),
-            fix=fix + ("" if too_many else pardon),
+            fix=fix + ("" if too_many else or_allow),
         )
-    if left_out is not None:
-        left_out |= {k: v for k, v in (("classes", missing), ("counts", other)) if v}
+    if missing and left_out is not None:
+        left_out["classes"] = missing
+    if differing and left_out is not None:
+        left_out["counts"] = differing
     order = [label for label in expected if label in counts]
     if list(counts) != order:
         raise SourceError(

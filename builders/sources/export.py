@@ -1,4 +1,4 @@
-"""Writing the images of a source as picture files, as the source shows them."""
+"""Write the images of a source as picture files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fslbench_data.release.pictures import MARK, has_other_mark, is_numbered, ma
 
 
 def check_folder(folder: Path, raw: Path | None) -> None:
-    """Refuse a folder that is neither new, empty nor one of pictures, or is in the raw folder."""
+    """Refuse a folder that is in the raw folder, or neither new, empty nor one of pictures."""
     if raw is not None:
         check_outside(folder, raw)
     if not folder.exists():
@@ -28,7 +28,7 @@ def check_folder(folder: Path, raw: Path | None) -> None:
 
 
 def check_outside(folder: Path, raw: Path) -> None:
-    """Refuse to write into a raw folder, where what is written would be taken for images."""
+    """Refuse to write into a raw folder, where written files would be taken for images."""
     if raw.resolve() in (folder.resolve(), *folder.resolve().parents):
         raise OutputError(
             f"{folder} is in the raw folder, where what it holds would be taken for images",
@@ -38,10 +38,10 @@ def check_outside(folder: Path, raw: Path) -> None:
 
 
 def write_pictures(images: ImageSet, folder: Path, progress: Progress = silent) -> int:
-    """Write every image as ``<image_id>.png`` (8 digits, RGB, its own size); gives how many.
+    """Write every image as ``<image_id>.png`` (8 digits, RGB, its own size); returns how many.
 
-    Those that the folder holds already are kept, so that an interrupted export goes on.  Where the
-    raw folder changes meanwhile, what was written is removed.
+    Pictures that the folder has are kept, so that an interrupted export continues.  If the raw
+    folder changes meanwhile, the pictures of this run are removed.
     """
     if (folder / picture_name(0)).exists() and not (folder / MARK).exists():
         raise OutputError(

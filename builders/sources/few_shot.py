@@ -1,9 +1,10 @@
-"""Data sets of the few-shot literature: a part (base, val, novel) of a raw folder."""
+"""Find a part (base, val, novel) of a data set of the few-shot literature."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from builders.sources.source import Source
 from fslbench_data.files.pictures import Picture
 
 PARTS = {"base": ("base", "train"), "val": ("val",), "novel": ("novel", "test")}
-"""Names that folders and lists of a part have."""
+"""The names of a part's folders and lists."""
 
 Classes = dict[str, list[Item]]
 
@@ -38,11 +39,11 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "novel") 
     progress(f"{source.name}: looking for the classes of {part}")
     parts = dataset.parts
     found = FINDERS.get(source.name, _find_images)(source, folder, part)
-    there = found.classes
+    classes = found.classes
     for other in parts:
-        if other != part and (foreign := [name for name in there if name in parts[other]]):
+        if other != part and (foreign := [name for name in classes if name in parts[other]]):
             raise SourceError(
-                f"{source.name}: {len(foreign)} of the {len(there)} classes are of the part "
+                f"{source.name}: {len(foreign)} of the {len(classes)} classes are of the part "
                 f"{other}, not of {part}: {listing(foreign)}",
                 where=str(folder),
                 expected=f"the {len(parts[part])} classes of {part}: {listing([*parts[part]])}",
@@ -51,9 +52,9 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "novel") 
             )
     return replace(
         found,
-        classes={label: there[label] for label in (*parts[part], *there) if label in there},
+        classes={label: classes[label] for label in (*parts[part], *classes) if label in classes},
         expected={
-            label: size if size is not None else len(there.get(label, ())) or 1
+            label: size if size is not None else len(classes.get(label, ())) or 1
             for label, size in parts[part].items()
         },
         about=About.of(dataset, title=f"{dataset.title}: {part} classes"),
@@ -71,24 +72,24 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "novel") 
 
 
 def _find_images(source: Source, folder: Path, part: str) -> Found:
-    """Find the folders of classes, or what a list such as ``test.csv`` names in ``images/``."""
+    """Find the folders of classes, or the files of ``images/`` that a list names (``test.csv``)."""
     names = PARTS[part] if source.in_parts else ()
-    for file in (f"{name}.csv" for name in names):  # as that of Ravi and Larochelle
+    for file in (f"{name}.csv" for name in names):  # lists like those of Ravi and Larochelle
         if (folder / file).is_file() and (folder / "images").is_dir():
             rows = _rows(folder / file, "filename", "label")
             pairs = ((row["label"], Item(f"images/{row['filename']}")) for row in rows)
             return _found(folder, _by_class(pairs), file)
     parts = source.dataset.parts
-    every = {label for classes in parts.values() for label in classes}
+    labels_of_all = set(chain.from_iterable(parts.values()))
     for place in (*names, *source.roots):
         labels = folders(folder / place) if (folder / place).is_dir() else []
-        if every.isdisjoint(labels):
+        if labels_of_all.isdisjoint(labels):
             continue
-        if place not in names:  # classes of all parts, and perhaps others, lie together there
-            mine = [label for label in labels if label in parts[part]]
-            labels = mine or [label for label in labels if label in every]
-        below = f"{place}/" if place else ""
-        classes = {label: items_in(folder, f"{below}{label}") for label in labels}
+        if place not in names:  # the classes of all parts, and perhaps others, lie here
+            of_part = [label for label in labels if label in parts[part]]
+            labels = of_part or [label for label in labels if label in labels_of_all]
+        prefix = f"{place}/" if place else ""
+        classes = {label: items_in(folder, f"{prefix}{label}") for label in labels}
         if skipped := set(source.dataset.skipped):
             classes = {
                 label: [item for item in items if Path(item.path).stem not in skipped]
@@ -104,7 +105,7 @@ def _find_images(source: Source, folder: Path, part: str) -> Found:
 
 
 def _found(folder: Path, classes: Classes, *lists: str) -> Found:
-    """Record the files that name the images."""
+    """Return classes with the digests of the lists that name their images."""
     provenance = {"lists": sha256_of_files(folder, *lists)} if lists else {}
     return Found(classes, folder, provenance=provenance)
 
@@ -142,9 +143,9 @@ _BYTES = _LABELS + 3 * _SIDE**2
 
 
 def _find_cifar(source: Source, folder: Path, part: str) -> Found:
-    """Find the rows of each class in CIFAR-100's binary files; SHA-256 is of a row's 3072 bytes."""
-    below = f"{CIFAR_FOLDER}/" if (folder / CIFAR_FOLDER).is_dir() else ""
-    names, *files = (f"{below}{name}" for name in (CIFAR_NAMES, *CIFAR_FILES))
+    """Find the rows of each class in CIFAR-100's binary files, with the SHA-256 of their pixels."""
+    prefix = f"{CIFAR_FOLDER}/" if (folder / CIFAR_FOLDER).is_dir() else ""
+    names, *files = (f"{prefix}{name}" for name in (CIFAR_NAMES, *CIFAR_FILES))
     require_entries(source.name, folder, names, *files)
     number_of = {name: number for number, name in enumerate(read_lines(folder / names))}
     wanted = [name for name in source.dataset.parts[part] if name in number_of]
@@ -160,7 +161,7 @@ def _find_cifar(source: Source, folder: Path, part: str) -> Found:
 
 
 def _open_cifar(path: Path) -> NDArray[np.uint8]:
-    """Open a file of rows, left on the disk: superclass, class, 1024 bytes each of R, G and B."""
+    """Map a file of rows into memory: superclass, class, 1024 bytes each of R, G and B."""
     size = path.stat().st_size
     if not size or size % _BYTES:
         raise SourceError(
@@ -179,9 +180,9 @@ def _cifar_picture(folder: Path, path: str) -> Picture:
 
 
 def _find_cifar_fs(source: Source, folder: Path, part: str) -> Found:
-    """Find the folders of classes of CIFAR-FS, or its classes in CIFAR-100's own files."""
-    own = any((folder / below / CIFAR_FILES[0]).is_file() for below in ("", CIFAR_FOLDER))
-    return (_find_cifar if own else _find_images)(source, folder, part)
+    """Find the classes of CIFAR-FS in folders or in CIFAR-100's own files."""
+    binary = any((folder / below / CIFAR_FILES[0]).is_file() for below in ("", CIFAR_FOLDER))
+    return (_find_cifar if binary else _find_images)(source, folder, part)
 
 
 # ---- tables of labels ----------------------------------------------------------------------------
@@ -191,7 +192,7 @@ ISIC_LESIONS = (f"{ISIC}_LesionGroupings.csv", f"{ISIC}_GroundTruth/{ISIC}_Lesio
 
 
 def _find_isic(source: Source, folder: Path, part: str) -> Found:
-    """Find the images of each diagnosis; those of one lesion are a group, if the list is there."""
+    """Find the images of each diagnosis; images of one lesion are a group, if a list has them."""
     _, table = source.check_entries(folder)
     lesions = next((name for name in ISIC_LESIONS if (folder / name).is_file()), None)
     rows = _rows(folder / lesions, "image", "lesion_id") if lesions else ()
@@ -215,20 +216,19 @@ def _find_isic(source: Source, folder: Path, part: str) -> Found:
 
 
 def _find_chestx(source: Source, folder: Path, part: str) -> Found:
-    """Find the images with one finding alone, of those of the part; a group is a patient."""
+    """Find the images with a single finding that is in the part; a group is a patient."""
     (table,) = source.check_entries(folder)
     places = sorted(path.relative_to(folder) for path in folder.glob("images_*/images"))
-    of_image = {
+    path_of = {
         Path(path).name: path for place in places for path in image_files(folder, place.as_posix())
     }
-    wanted = source.dataset.parts[part]
-    rows = _rows(folder / table, "Image Index", "Finding Labels", "Patient ID")
-    pairs = (
-        (row["Finding Labels"], Item(of_image.get(name, f"images/{name}"), row["Patient ID"]))
-        for row in rows
-        if row["Finding Labels"] in wanted and (name := row["Image Index"])
-    )
-    return _found(folder, _by_class(pairs), table)
+    classes: Classes = {}
+    for row in _rows(folder / table, "Image Index", "Finding Labels", "Patient ID"):
+        name, finding = row["Image Index"], row["Finding Labels"]
+        if finding in source.dataset.parts[part] and name:
+            path = path_of.get(name, f"images/{name}")
+            classes.setdefault(finding, []).append(Item(path, row["Patient ID"]))
+    return _found(folder, classes, table)
 
 
 FINDERS: Mapping[str, Callable[[Source, Path, str], Found]] = {
@@ -237,4 +237,4 @@ FINDERS: Mapping[str, Callable[[Source, Path, str], Found]] = {
     "fc100": _find_cifar,
     "isic": _find_isic,
 }
-"""Gives the images of a part in a raw folder, where that has not one folder a class."""
+"""The functions that find a part's images in a raw folder without a folder for each class."""

@@ -1,4 +1,4 @@
-"""Faces of font packages: the style that their tables state, their characters, and drawings."""
+"""Read the faces of font packages, their stated style, and draw their characters."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _BY_CLASS = {
     8: "sans",
     **dict.fromkeys((9, 10), "neither"),
 }
-"""Serifs by the class of OS/2's sFamilyClass; they are unknown for others."""
+"""Serifs by the class of OS/2's sFamilyClass; unknown for other classes."""
 
 
 @dataclass(frozen=True)
 class Face:
     """One font of a font file: the `index`-th of the file at `path`, from 0.
 
-    `style` are attributes, sorted; `says_serifs` is whether its tables, or the
-    collection, declare its serifs, and `characters` are the code points requested.
+    `style` has attributes, sorted; `says_serifs` is whether its tables or the collection declare
+    its serifs; `characters` are those of the requested code points that it has.
     """
 
     path: str
@@ -54,9 +54,9 @@ def read_faces(
 ) -> Iterator[Face]:
     """Read the faces of unpacked packages: package by package, in the order of paths.
 
-    Passed over are links, faces without outlines or style tables, coloured and variable ones, and
-    those without any of the code points `characters`.  `serifs` says ``serif``, ``sans`` or
-    ``neither`` by family, where tables have none.
+    Links, faces without outlines or style tables, coloured and variable faces, and faces without
+    any of the code points `characters` are passed over.  `serifs` has ``serif``, ``sans`` or
+    ``neither`` by family, for tables that do not say.
     """
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # dates and padding of old files
     wanted = frozenset(characters)
@@ -82,7 +82,7 @@ def read_faces(
 
 
 def fonts_of(file: Path) -> Iterator[Any]:
-    """Open the fonts of a file, in their order."""
+    """Open the fonts of a file, in order."""
     tools = require("fontTools.ttLib")
     if file.suffix.lower() in _COLLECTIONS:
         yield from tools.TTCollection(str(file), lazy=True)
@@ -105,7 +105,7 @@ def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
     os2, post, head = font["OS/2"], font["post"], font["head"]
     panose = getattr(os2, "panose", None)
     fixed = panose and panose.bFamilyType == 2 and panose.bProportion == 9
-    has = {
+    stated = {
         "bold": os2.usWeightClass >= 600,
         "condensed": os2.usWidthClass <= 4,
         "italic": bool(os2.fsSelection & 1 or head.macStyle & 2 or post.italicAngle),
@@ -114,11 +114,11 @@ def style_of(font: Any, serifs: str | None) -> tuple[str, ...]:
         "sans": serifs == "sans",
         "serif": serifs == "serif",
     }
-    return tuple(name for name, stated in has.items() if stated)
+    return tuple(attribute for attribute, is_stated in stated.items() if is_stated)
 
 
 def _serifs(os2: Any) -> str | None:
-    """Return ``serif``, ``sans`` or ``neither`` by PANOSE, else the family class; None without."""
+    """Return ``serif``, ``sans`` or ``neither`` by PANOSE or the family class; None if unknown."""
     if panose := getattr(os2, "panose", None):
         if panose.bFamilyType == 2 and panose.bSerifStyle >= 2:
             return "sans" if panose.bSerifStyle in range(11, 16) else "serif"
@@ -129,14 +129,14 @@ def _serifs(os2: Any) -> str | None:
 
 SIDE, SMALL = 84, 28
 EM, ROOM = 60, 80
-"""Pixels of the em, and of the longest side that ink may have; larger ink is drawn smaller."""
+"""Pixels of the em, and of the longest side of ink; larger ink is drawn smaller."""
 
 NOWHERE = "\U0010fffe"
-"""No character: a font draws its missing glyph for it."""
+"""A noncharacter, for which a font draws its missing glyph."""
 
 
 class Renderer:
-    """Draws characters with one face, by FreeType as Pillow has it."""
+    """Draws characters with one face, by Pillow's FreeType."""
 
     def __init__(self, file: Path, index: int) -> None:
         self._file, self._index = str(file), index
@@ -164,7 +164,7 @@ class Renderer:
 
 
 def _ink(font: Any, character: str) -> NDArray[np.uint8]:
-    """Draw a character, cut to the box of its ink; of no pixels if there is no ink."""
+    """Draw a character, cut to the box of its ink, which may be empty."""
     mask = font.getmask(character, "L")
     drawn = np.asarray(mask, np.uint8).reshape(mask.size[::-1])
     rows, columns = np.flatnonzero(drawn.any(axis=1)), np.flatnonzero(drawn.any(axis=0))
@@ -187,6 +187,6 @@ def small(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def library_version() -> str:
-    """Name what draws: Pillow and FreeType with their versions."""
+    """Name the versions of Pillow and FreeType, which draw."""
     pillow, features = require("PIL"), require("PIL.features")
     return f"Pillow {pillow.__version__}, FreeType {features.version('freetype2')}"

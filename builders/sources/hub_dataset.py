@@ -1,4 +1,4 @@
-"""Any data set of the Hugging Face Hub, or a local copy, with a column of images and of labels."""
+"""Read any data set of the Hugging Face Hub, or a local copy, with images and labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmark_spec.errors import FSLBenchError, SourceError, UnknownNameError, listing
 from benchmark_spec.extras import require
-from builders.sources.checking import Found, told_apart
+from builders.sources.checking import Found, split_checked
 from builders.sources.image_set import Item, Progress, in_threads
 from builders.sources.lists import labels_of
 from builders.sources.pictures import check_bytes
@@ -31,9 +31,9 @@ def find(
     config: str | None = None,
     revision: str | None = None,
 ) -> Found:
-    """Find the images of a split: classes in the order of the label's names, images as the rows.
+    """Find the images of a split: classes in the order of the label's names, images by row.
 
-    Labels that are no ``ClassLabel`` are taken as text, and sorted.  The `path` of an image is
+    Labels that are no ``ClassLabel`` become texts, and are sorted.  The `path` of an image is
     ``<split>#<row>``, its `sha256` that of the encoded image.
 
     Parameters
@@ -42,9 +42,9 @@ def find(
         ``owner/name`` on the Hub, or a folder.
     split, image, label, text, config
         Names of the split, of its columns and of the repository's config, if it has several.  The
-        column of texts, such as captions, is for attributes that are words; there may be none.
+        optional column of texts, such as captions, is for attributes that are words.
     revision
-        Branch, tag or commit; the commit that it stands for is recorded.
+        Branch, tag or commit; its commit is recorded.
     """
     commit = _commit(repo, revision)
     rows = _load(repo, config, split, commit)
@@ -52,7 +52,7 @@ def find(
         if column not in rows.column_names:
             where = f"{repo}, {split}"
             raise UnknownNameError("column", column, rows.column_names, where=where)
-    fingerprint = rows._fingerprint if commit else None  # a folder's is of its files' times
+    fingerprint = rows._fingerprint if commit else None  # a folder's depends on times of files
     labels, class_names, unusable = labels_of(rows.select_columns(label), label)
     texts = _texts(rows.select_columns(text), text, split) if text else None
     with _refusing(f"{repo}: column {image!r} holds no images"):
@@ -62,13 +62,13 @@ def find(
     if commit is None and first.get("path") and first.get("bytes") is None:
         _check_none_passed_over(Path(repo))
     text = f"{source.name}: {{}} of {len(rows)} rows read"
-    looked = in_threads(_check, (row[image] for row in rows), progress, text)
-    digests, damaged = told_apart(range(len(rows)), looked)
+    checked = in_threads(_check, (row[image] for row in rows), progress, text)
+    digests, damaged = split_checked(range(len(rows)), checked)
     unusable |= damaged
-    classes: dict[str, list[Item]] = {of_class: [] for of_class in class_names}
-    for row, of_row in enumerate(labels):
+    classes: dict[str, list[Item]] = {class_name: [] for class_name in class_names}
+    for row, class_name in enumerate(labels):
         if row not in unusable:
-            classes[of_row].append(Item(f"{split}#{row}", sha256=digests.get(row)))
+            classes[class_name].append(Item(f"{split}#{row}", sha256=digests.get(row)))
 
     def content(path: str) -> bytes:
         return _encoded(rows[int(path.rpartition("#")[2])][image] or {})
@@ -108,20 +108,20 @@ def _texts(rows: Any, column: str, split: str) -> dict[str, str]:
 
 @contextmanager
 def _refusing(what: str, fix: str = "") -> Iterator[None]:
-    """Give whatever `datasets` or the Hub raise, which has no common kind, as a SourceError."""
+    """Turn any error of `datasets` or the Hub, which have no common class, into a SourceError."""
     try:
         yield
     except FSLBenchError:
         raise
     except Exception as error:
-        own = type(error).__module__.startswith("datasets")  # its message names no cause
-        cause = (error.__cause__ if own else None) or error
+        of_datasets = type(error).__module__.startswith("datasets")  # its message names no cause
+        cause = (error.__cause__ if of_datasets else None) or error
         problem = next(iter(str(cause).splitlines()), "") or type(cause).__name__
         raise SourceError(f"{what}: {problem}", fix=fix) from error
 
 
 def _commit(repo: str, revision: str | None) -> str | None:
-    """Return the commit that a revision of a repository stands for now; None for a folder."""
+    """Return the commit that a revision of a repository names now; None for a folder."""
     if Path(repo).is_dir():
         if revision is not None:
             raise SourceError(f"{repo} is a folder, which has no revision {revision!r}")
@@ -154,14 +154,14 @@ def _load(repo: str, config: str | None, split: str, commit: str | None) -> Any:
 
 
 def _check_none_passed_over(folder: Path) -> None:
-    """Refuse a folder of pictures some of which `datasets` passes over, by the endings it knows."""
+    """Refuse a folder with pictures of endings that `datasets` passes over."""
     known = require("datasets.packaged_modules.imagefolder.imagefolder").ImageFolder.EXTENSIONS
     pictures = image_files(folder, "", deep=True)
-    lost = [path for path in pictures if Path(path).suffix.lower() not in known]
-    if lost:
+    passed_over = [path for path in pictures if Path(path).suffix.lower() not in known]
+    if passed_over:
         raise SourceError(
-            f"{len(lost)} of {len(pictures)} pictures are of endings that datasets passes over: "
-            f"{listing(lost, 4)}",
+            f"{len(passed_over)} of {len(pictures)} pictures are of endings that datasets passes "
+            f"over: {listing(passed_over, 4)}",
             where=str(folder),
             expected="endings such as .jpg and .png",
             fix="rename them, or read the folder with the source image_folder",
@@ -169,7 +169,7 @@ def _check_none_passed_over(folder: Path) -> None:
 
 
 def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:
-    """Hash a row's encoded image; gives also what is wrong with it ('' if nothing)."""
+    """Return the SHA-256 of a row's encoded image and its problem; one of both is ''."""
     try:
         data = _encoded(entry or {})
     except OSError as error:
@@ -178,7 +178,7 @@ def _check(entry: Mapping[str, Any] | None) -> tuple[str, str]:
 
 
 def _encoded(entry: Mapping[str, Any]) -> bytes:
-    """Return an undecoded image: its bytes where the table holds them, else those of its file."""
+    """Return an encoded image: its bytes from the table, or else from its file."""
     data: bytes | None = entry.get("bytes")
     if data is None and entry.get("path"):
         return Path(entry["path"]).read_bytes()

@@ -1,9 +1,10 @@
-"""Any folder of images that has one folder a class."""
+"""Read any folder of images that has one folder a class."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from benchmark_spec.errors import SourceError, listing
@@ -19,7 +20,7 @@ _PART = re.compile(
     "(base|dev|development|eval|evaluation|novel|test|testing|train|training|val|valid|validation)"
     "[^a-z]*((data|images?|set|split)[^a-z]*)?"
 )
-"""How data sets name the folders of their parts, in lower case: train2017, val, test_set."""
+"""Usual names of the folders of parts, in lower case: train2017, val, test_set."""
 Listing = tuple[dict[str, list[str]], dict[str, dict[str, str]]]
 """The images of each class, and the values of each list, by path or by class."""
 
@@ -27,15 +28,18 @@ Listing = tuple[dict[str, list[str]], dict[str, dict[str, str]]]
 def find(_: Source, folder: Path, __: Progress, **lists: str) -> Found:
     """Find the images: classes sorted by name, the images of each sorted by path, at any depth.
 
-    `lists` are files in the folder by option (:data:`builders.sources.lists.LISTS`); attributes of
-    an image are parted by semicolons.
+    `lists` are files in the folder by option (:data:`builders.sources.lists.LISTS`); semicolons
+    separate the attributes of an image.
     """
     paths, values = list_images(folder, **lists)
-    group, attributes = values.get("groups", {}), values.get("attributes")
-    words = {path: map(str.strip, text.split(";")) for path, text in (attributes or {}).items()}
-    of_path = {path: tuple(filter(None, parts)) for path, parts in words.items()}
+    groups = values.get("groups", {})
+    classes = {label: [Item(p, groups.get(p)) for p in images] for label, images in paths.items()}
+    attributes = {
+        path: tuple(word for part in text.split(";") if (word := part.strip()))
+        for path, text in values.get("attributes", {}).items()
+    }
     return Found(
-        {label: [Item(path, group.get(path)) for path in own] for label, own in paths.items()},
+        classes,
         folder,
         provenance={
             "order": "classes sorted by name, images by path",
@@ -43,13 +47,13 @@ def find(_: Source, folder: Path, __: Progress, **lists: str) -> Found:
         },
         superclass_of=values.get("superclasses"),
         texts=values.get("texts"),
-        attributes=None if attributes is None else of_path,
+        attributes=attributes if "attributes" in values else None,
     )
 
 
 def list_images(folder: Path, **lists: str) -> Listing:
-    """List images and read the lists that are named; errors are those of :func:`read`."""
-    classes = folders(folder, lost=True) if folder.is_dir() else []
+    """List the images and read the named lists; SourceError as in :func:`find`."""
+    classes = folders(folder, broken_links=True) if folder.is_dir() else []
     paths = {label: image_files(folder, label, deep=True) for label in classes}
     if not any(paths.values()):
         raise SourceError(
@@ -71,18 +75,18 @@ def list_images(folder: Path, **lists: str) -> Listing:
             expected="folders that have the names of classes",
             fix="move the images without a label out of the raw folder, or give the class a name",
         )
-    every = {path for of_class in paths.values() for path in of_class}
+    all_paths = set(chain.from_iterable(paths.values()))
     return paths, {
-        option: read_list(option, folder, file, classes if option == "superclasses" else every)
+        option: read_list(option, folder, file, classes if option == "superclasses" else all_paths)
         for option, file in lists.items()
         if file
     }
 
 
 def _check_layout(folder: Path, paths: Mapping[str, Sequence[str]]) -> None:
-    """Refuse pictures outside the folders of classes, and parts of a data set in place of classes.
+    """Refuse pictures outside the folders of classes, and parts of a data set instead of classes.
 
-    Parts are all folders or some that hold folders; `paths` has the images of each.
+    Folders named like parts are taken for parts if they hold folders, or if all are named so.
     """
     if stray := image_files(folder, ""):
         raise SourceError(
@@ -93,11 +97,11 @@ def _check_layout(folder: Path, paths: Mapping[str, Sequence[str]]) -> None:
             fix="move each into the folder of its class, or out of the raw folder",
         )
     parts = [name for name in paths if _PART.fullmatch(name.casefold())]
-    split = [name for name in parts if paths[name] and all(p.count("/") > 1 for p in paths[name])]
-    if len(split) > 1 or (len(parts) == len(paths) and (split or len(parts) > 1)):
+    deep = [name for name in parts if paths[name] and all(p.count("/") > 1 for p in paths[name])]
+    if len(deep) > 1 or (len(parts) == len(paths) and (deep or len(parts) > 1)):
         raise SourceError(
             f"{listing(parts)} in {folder}: no classes, but parts of a data set",
             where=str(folder),
             expected="one folder a class",
-            fix=f"name the folder of one part, such as {folder / (split or parts)[-1]}",
+            fix=f"name the folder of one part, such as {folder / (deep or parts)[-1]}",
         )

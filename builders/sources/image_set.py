@@ -1,4 +1,4 @@
-"""The result of every source: the images of a data set, in their frozen order."""
+"""What every source reads: the images of a data set, in their frozen order."""
 
 from __future__ import annotations
 
@@ -36,15 +36,18 @@ R = TypeVar("R")
 
 
 def in_threads(
-    work: Callable[[T], R], things: Iterable[T], progress: Progress = silent, text: str = ""
+    work: Callable[[T], R], items: Iterable[T], progress: Progress = silent, text: str = ""
 ) -> Iterator[R]:
-    """Work on images by threads, in their order; ``{}`` in the `text` is how many are done."""
-    left, done = iter(things), 0
+    """Yield the results of work on items by threads, in order.
+
+    Progress is reported as `text`, with the number of finished items for its ``{}``.
+    """
+    remaining, done = iter(items), 0
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        while some := list(islice(left, AT_ONCE)):
+        while batch := list(islice(remaining, AT_ONCE)):
             progress(text.format(done))
-            yield from threads.map(work, some)
-            done += len(some)
+            yield from threads.map(work, batch)
+            done += len(batch)
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class About:
 
     @classmethod
     def of(cls, entry: Any, **more: str) -> About:
-        """Take the description out of what has these fields; `more` replaces some."""
+        """Copy the description from an object with these fields; `more` replaces some."""
         return cls(**{option: getattr(entry, option) for option in ABOUT_OPTIONS} | more)
 
 
@@ -73,7 +76,7 @@ ABOUT_OPTIONS = tuple(field.name for field in fields(About))
 
 @dataclass(frozen=True)
 class Text:
-    """The words that came with an image; `complete` if it needs no picture of another file."""
+    """The words that came with an image; `complete` unless it refers to another file's picture."""
 
     title: str = ""
     description: str = ""
@@ -94,10 +97,9 @@ class Text:
 class Item:
     """An image of a raw layout, before it has an id.
 
-    `path` is relative to the raw folder, with ``/``; a fragment is the part of the file:
+    `path` is relative to the raw folder, with ``/``; a fragment names a part of the file:
     ``#xywh=x,y,w,h`` a box in pixels (W3C Media Fragments), ``#n`` row n, ``#n,U+code`` a character
-    of the font n.  Images of one `group` are not independent.  `sha256` is the file's, if it is
-    known.
+    of font n.  Images of one `group` are not independent.  `sha256` is the file's, if it is known.
     """
 
     path: str
@@ -114,12 +116,11 @@ class Known:
     Attributes
     ----------
     pixels : uint8 (N, D), optional
-        Grey levels 0..`white` of images so small that these are features of their own.
+        Grey levels 0..`white` of images so small that these can be their features.
     content
-        Gives the bytes of the image at a path of the table that lies in no file of its own, if
-        decoding them is all that it takes.
+        Returns the encoded bytes of the image at a path, for images that are not files.
     texts, attributes
-        Those that came with the image at a path, if any did.
+        The texts and attributes that came with images, by path.
     """
 
     pixels: NDArray[np.uint8] | None = field(default=None, repr=False)
@@ -138,11 +139,11 @@ class ImageSet(Known):
     class_names, class_sizes
         In the frozen order of classes.
     images : pyarrow.Table
-        Of the schema :data:`benchmark_spec.schemas.IMAGES`: row i is image id i.
+        The schema is :data:`benchmark_spec.schemas.IMAGES`; row i is image id i.
     picture
-        Gives the image at a path of the table, RGB.
+        Returns the image at a path of the table, RGB.
     file
-        Gives the file at a path of the table, if decoding it is all that the image takes.
+        Returns the file of a path of the table, if decoding it is enough to get the image.
     raw, state
         The raw folder, if there is one, and its :func:`raw_state` before it was read.
     """
@@ -170,7 +171,7 @@ class ImageSet(Known):
             )
 
     def open(self, image_id: int) -> Picture:
-        """Give the image of that id, as an RGB picture."""
+        """Return the image of an id, RGB."""
         path = self.images.column("path")[image_id].as_py()
         try:
             return self.picture(path)
@@ -181,7 +182,7 @@ class ImageSet(Known):
             ) from error
 
     def encoded(self, image_id: int) -> bytes | None:
-        """Give the bytes of the image's file, if decoding them is all that the image takes."""
+        """Return the encoded bytes of an image, if decoding them is enough to get it."""
         path = self.images.column("path")[image_id].as_py()
         if self.content is not None:
             return self.content(path)
@@ -190,10 +191,10 @@ class ImageSet(Known):
 
 
 def images_table(columns: Mapping[str, Any]) -> pa.Table:
-    """Make an images table of its columns; those that are absent are null throughout."""
-    n = len(columns["image_id"])
-    absent = {field.name: pa.nulls(n, field.type) for field in schemas.IMAGES}
-    return pa.table(absent | dict(columns), schema=schemas.IMAGES)
+    """Make an images table of its columns; missing columns are null."""
+    count = len(columns["image_id"])
+    nulls = {field.name: pa.nulls(count, field.type) for field in schemas.IMAGES}
+    return pa.table(nulls | dict(columns), schema=schemas.IMAGES)
 
 
 def sha256_of_bytes(data: bytes) -> str:
@@ -202,13 +203,13 @@ def sha256_of_bytes(data: bytes) -> str:
 
 
 _OF_DESKTOPS = {"Thumbs.db", "desktop.ini"}
-"""Files that programs leave in folders which they show; others begin with a dot."""
+"""Files that file managers write into folders; others begin with a dot."""
 
 
 def raw_state(folder: Path | None) -> str:
-    """Sum the SHA-256 of path, size and time of every file below a folder, links followed.
+    """Sum the SHA-256 of path, size and time of every file below a folder, following links.
 
-    Hidden files do not count, nor does what desktops leave.  Empty where there is no folder.
+    Hidden files and those of file managers do not count.  Empty where there is no folder.
     """
     if folder is None or not folder.is_dir():
         return ""
@@ -224,11 +225,12 @@ def raw_state(folder: Path | None) -> str:
 
 
 def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[bytes]:
-    """Return a line for each file; a folder that is linked to again counts once."""
-    stat_of_folder = os.stat(folder)  # noqa: PTH116 - millions of files
-    if (stat_of_folder.st_dev, stat_of_folder.st_ino) in seen:
+    """Yield a line for each file; a folder to which a link leads back counts once."""
+    folder_stat = os.stat(folder)  # noqa: PTH116 - millions of files
+    identity = (folder_stat.st_dev, folder_stat.st_ino)
+    if identity in seen:
         return
-    seen.add((stat_of_folder.st_dev, stat_of_folder.st_ino))
+    seen.add(identity)
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _OF_DESKTOPS:
@@ -245,19 +247,23 @@ def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[byt
 
 
 def check_same(images: ImageSet, recorded: pa.Table, superclasses: Sequence[str] | None) -> None:
-    """Refuse images and superclasses that are not those which an unfinished build has read."""
+    """Refuse images or superclasses that changed since an unfinished build read them."""
+    build = "since the unfinished build read"
     if content_digest(recorded) != content_digest(images.images):
-        other = differing_images(recorded, images.images)
-        other = other or differing_images(images.images, recorded)
-        what = f"{len(other)} image{'s' if len(other) != 1 else ''}"
-        which = listing(other) if other else "order, groups, creators or licences"
-        change = f"{what if other else 'what is known of images'} changed", f"read it: {which}"
+        differing = differing_images(recorded, images.images)
+        differing = differing or differing_images(images.images, recorded)
+        if differing:
+            count = f"{len(differing)} image{'s' if len(differing) != 1 else ''}"
+            change = f"{count} changed {build} it: {listing(differing)}"
+        else:
+            known = "order, groups, creators or licences"
+            change = f"what is known of images changed {build} it: {known}"
     elif superclasses != images.superclasses:
-        change = "the superclasses of its classes changed", "read them"
+        change = f"the superclasses of its classes changed {build} them"
     else:
         return
     raise SourceError(
-        f"{images.name}: {' since the unfinished build '.join(change)}",
+        f"{images.name}: {change}",
         where=str(images.raw or ""),
         expected="what the build began with",
         fix="put it back as it was, or build into another folder",
@@ -265,7 +271,7 @@ def check_same(images: ImageSet, recorded: pa.Table, superclasses: Sequence[str]
 
 
 def differing_images(recorded: pa.Table, images: pa.Table) -> list[str]:
-    """List images of one table, by path, that are not the same, or not there, in another."""
+    """List the recorded images, by path, that are missing or differ in another images table."""
     before, after = (
         dict(zip(t.column("path").to_pylist(), t.column("sha256").to_pylist(), strict=True))
         for t in (recorded, images)

@@ -1,4 +1,4 @@
-"""Lists in a raw folder with values of images or classes, and labels that are missing."""
+"""Read lists of values of images or classes, and labels, of which some may be missing."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ LISTS = {
     "texts": ("path", "text", " (let it end after the comma)"),
     "attributes": ("path", "attributes", " (let it end after the comma)"),
 }
-"""By option of a source: the header of the CSV file that it names, and what to do about a line
-without a value."""
+"""The two names in the header of the CSV file of each option, and advice for a line without value.
+"""
 
 _BLANK = ("texts", "attributes")
 """Lists with lines that may be without a value."""
 
 _MISSING_AS_TEXT = frozenset({"", "-1", "-1.0", "nan", "NaN", "null", "NULL", "None", "<NA>"})
-"""How programs write a null, a NaN and the number -1 as text."""
+"""Texts that programs write for a null, a NaN and the number -1."""
 
 
 def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> dict[str, str]:
     """Read the values in the file `name` of a raw folder, by image or class.
 
-    `option` is one of :data:`LISTS`, `known` the paths of all images or names of all classes.  A
-    SourceError if it is not of this form, names an image or class twice, one that is not there, or,
-    except for groups, not all.
+    `option` is one of :data:`LISTS`; `known` has the paths of all images or the names of all
+    classes.  SourceError if the file has another form, names an image or class twice or one that
+    does not exist, or, except for groups, does not name all.
     """
     key, value, no_value = LISTS[option]
     file = folder / name
-    of = {"path": "an image"}.get(key, f"a {key}")
-    expected = f"a CSV file (UTF-8) with the header {key},{value} and one line {of}"
+    unit = "an image" if key == "path" else f"a {key}"
+    expected = f"a CSV file (UTF-8) with the header {key},{value} and one line {unit}"
     try:
         text = file.read_text(encoding="utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -59,11 +59,11 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
             expected=expected,
             fix="save it with commas in place of semicolons" if header == f"{key};{value}" else "",
         )
-    composed = {normalize("NFC", there): there for there in known}
+    composed = {normalize("NFC", known_key): known_key for known_key in known}
     rows: dict[str, str] = {}
     empty: dict[int, str] = {}
     for number, fields in lines[1:]:
-        if fields[0] not in known:  # the same letters, with accents of their own
+        if fields[0] not in known:  # perhaps the same letters in another form of Unicode
             fields[0] = composed.get(normalize("NFC", fields[0]), fields[0])
         problem = f"has {len(fields)} fields, not 2" if len(fields) != 2 else ""
         if problem or fields[0] in rows:
@@ -96,7 +96,7 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
     if not of_classes and not any(rows.values()):
         expected = expected if option == "groups" else where
         raise SourceError(f"{name} lists no image", where=str(file), expected=expected)
-    missing = sorted(each for each in known if each not in rows) if option != "groups" else []
+    missing = sorted(set(known) - rows.keys()) if option != "groups" else []
     if missing:
         raise SourceError(
             f"{name}: {len(missing)} of {len(known)} {'classes' if of_classes else 'images'} are "
@@ -109,32 +109,33 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
 
 
 def linked(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Collect the groups of what pairs link, directly or through others; both levels sorted."""
-    group: dict[str, list[str]] = {}
-    for one, other in pairs:
-        a, b = group.setdefault(one, [one]), group.setdefault(other, [other])
-        if a is not b:
-            a += b
-            group.update(dict.fromkeys(b, a))
-    return sorted({id(members): sorted(members) for members in group.values()}.values())
+    """Return the groups of names that pairs link, directly or through others, all sorted."""
+    groups: dict[str, list[str]] = {}
+    for first, second in pairs:
+        members = groups.setdefault(first, [first])
+        joining = groups.setdefault(second, [second])
+        if members is not joining:
+            members += joining
+            groups.update(dict.fromkeys(joining, members))
+    return sorted({id(members): sorted(members) for members in groups.values()}.values())
 
 
 def group_of(groups: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Name the group of each of its members, after the first."""
+    """Return the group of each name, which is called after its first member."""
     return {name: members[0] for members in groups for name in members}
 
 
 def is_missing(label: object) -> bool:
-    """Return whether a label names no class: a null, NaN, -1 or blank, or one of these as text."""
+    """Return whether a label names no class: null, NaN, -1, blank, or such a value as text."""
     if isinstance(label, str):
         return label.strip() in _MISSING_AS_TEXT
     return bool(label is None or label != label or label == -1)
 
 
 def labels_of(rows: Any, column: str) -> tuple[list[str], list[str], dict[int, str]]:
-    """Read the label of each row of a ``datasets.Dataset``, as texts.
+    """Read the label of each row of a ``datasets.Dataset``, as text.
 
-    Gives also the names of the classes, in the order of a ``ClassLabel``, else sorted; and the
+    Returns also the names of the classes, in the order of a ``ClassLabel`` or else sorted, and the
     problem of each row without a label.
     """
     datasets = require("datasets")
@@ -148,15 +149,14 @@ def labels_of(rows: Any, column: str) -> tuple[list[str], list[str], dict[int, s
     values = list(rows[column])
     if isinstance(feature, datasets.ClassLabel):
         known = dict(enumerate(feature.names))
-        missing = [value not in known or is_missing(known[value]) for value in values]
+        missing = [r for r, v in enumerate(values) if v not in known or is_missing(known[v])]
         values = [known.get(value, value) for value in values]
         names = [name for name in feature.names if not is_missing(name)]
     else:
-        missing = [is_missing(value) for value in values]
-        names = sorted({str(v) for v, none in zip(values, missing, strict=True) if not none})
+        missing = [row for row, value in enumerate(values) if is_missing(value)]
+        names = sorted({str(value) for value in values if not is_missing(value)})
     problems = {
         row: "has no label" + ("" if values[row] is None else f", but {quoted(values[row])}")
-        for row, none in enumerate(missing)
-        if none
+        for row in missing
     }
     return [str(value) for value in values], names, problems

@@ -1,4 +1,4 @@
-"""Packages of images and weights: pinned, downloaded and unpacked, but not installed."""
+"""Download and unpack pinned packages of images and weights, without installing them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from builders.sources.image_set import Progress, silent
 from fslbench_data.files import locked, sha256_of, unlock
 
 MARK = ".unpacked"
-"""Lies in every unpacked package and holds the SHA-256 of the file that it came from."""
+"""The file in every unpacked package with the SHA-256 of the package's file."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Package:
 
     @property
     def file(self) -> str:
-        """The name of its file, as the client gives it."""
+        """The name of its file, as the client writes it."""
         return {
             "deb": f"{self.name}_{self.version.replace(':', '%3a')}_all.deb",
             "npm": f"{self.name}-{self.version}.tgz",
@@ -45,7 +45,7 @@ class Package:
 
     @property
     def client(self) -> str:
-        """The program that gets it."""
+        """The program that downloads it."""
         return {"deb": "apt-get", "npm": "npm", "wheel": "pip"}[self.kind]
 
     @property
@@ -60,7 +60,7 @@ class Package:
 
 
 def unpacked(package: Package, folder: Path, source: str) -> Path:
-    """Find where a package of the source lies unpacked."""
+    """Return the folder of an unpacked package of the source; SourceError if there is none."""
     if not is_unpacked(package, folder):
         raise SourceError(
             f"{source}: the package {package.name} {package.version} is not there",
@@ -72,7 +72,7 @@ def unpacked(package: Package, folder: Path, source: str) -> Path:
 
 
 def is_unpacked(package: Package, folder: Path) -> bool:
-    """Return whether that very package lies unpacked in the folder."""
+    """Return whether the folder has this package unpacked, in this version."""
     mark = folder / package.name / MARK
     return mark.is_file() and mark.read_text(encoding="ascii") == package.sha256
 
@@ -86,11 +86,10 @@ _INSTALL = {
 
 
 def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent) -> list[Path]:
-    """Download and unpack packages into a folder; what lies there already is kept.
+    """Download and unpack packages into a folder, unless it has them.
 
-    A package is downloaded as the file that its client gives, checked against its SHA-256 and
-    unpacked next to it, whole or not at all.  Of several processes that fetch into one folder, one
-    works.
+    A package's file is downloaded by its client, checked against its SHA-256 and unpacked next to
+    it, whole or not at all.  Only one process at a time fetches into a folder.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -118,16 +117,16 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
 
 
 def _archive(package: Package, folder: Path, progress: Progress) -> Path:
-    """Return the package's file in the folder, downloaded if it is not there."""
+    """Return the package's file in the folder, downloaded if it is missing."""
     archive = folder / package.file
-    if archive.is_file():  # whatever else has the name is replaced
+    if archive.is_file():  # anything else of this name is replaced
         progress(f"{package.file}: checking")
         by_hand = _by_hand(folder, package)
         _check(package, archive, f"remove it, so that it is downloaded again, or {by_hand}")
         return archive
     progress(f"{package.file}: downloading")
     client, fix = package.client, _by_hand(folder, package)
-    with _passing(folder / f".{package.name}.downloading") as temporary:
+    with _temporary_folder(folder / f".{package.name}.downloading") as temporary:
         done = _run(client, package.command, temporary, fix)
         if client == "pip" and "No module named pip" in done.stderr:
             raise _absent(client, fix)
@@ -164,7 +163,7 @@ def _check(package: Package, file: Path, fix: str) -> None:
 
 
 def _unpack(package: Package, archive: Path, folder: Path) -> None:
-    with _passing(folder / f".{package.name}.unpacking") as temporary:
+    with _temporary_folder(folder / f".{package.name}.unpacking") as temporary:
         if package.kind == "deb":
             command = ("dpkg-deb", "-x", str(archive.resolve()), ".")
             fix = "unpack it on a machine that has dpkg-deb and fetch there"
@@ -217,8 +216,8 @@ def _by_hand(folder: Path, package: Package) -> str:
 
 
 @contextmanager
-def _passing(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder for a moment; what an interrupted fetch has left there is removed."""
+def _temporary_folder(folder: Path) -> Iterator[Path]:
+    """Yield an empty temporary folder; what an interrupted fetch has left there is removed."""
     _remove(folder)
     folder.mkdir()
     try:
@@ -228,7 +227,7 @@ def _passing(folder: Path) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    """Remove what has that name: a folder with its content, a link but not what it leads to."""
+    """Remove a file, a link, or a folder with its content, if there is one."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

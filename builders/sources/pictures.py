@@ -1,4 +1,4 @@
-"""Pictures of a raw folder: parts of files, and finding out that a file is damaged."""
+"""Read the pictures of a raw folder, and find damaged files."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+(?:,U\+[0-9A-F]{4,6})
 
 
 def file_of(path: str) -> str:
-    """Return the file of an images table's path, without the fragment that names a part of it."""
+    """Return the file of an images table's path, without the fragment."""
     part = _PART.fullmatch(path)
     return part[1] if part else path
 
 
 def fragment_of(path: str) -> str:
-    """Return the fragment of an images table's path, which names a part of its file; '' if none."""
+    """Return the fragment of an images table's path, which names a part of its file, or ''."""
     return path.removeprefix(file_of(path))
 
 
@@ -43,9 +43,9 @@ def open_picture(
 
 
 def check_file(path: Path, *, svg: bool = False) -> tuple[str, str]:
-    """Compute the SHA-256 (hex) of an image file, and what is wrong with it ('' if nothing).
+    """Return the SHA-256 (hex) of an image file and its problem; one of both is ''.
 
-    Only with `svg` a file named ``*.svg`` may be a drawing: XML with that root.
+    With `svg`, a file named ``*.svg`` may be a drawing: XML with that root.
     """
     try:
         with open_regular(path) as file:
@@ -66,9 +66,9 @@ def check_file(path: Path, *, svg: bool = False) -> tuple[str, str]:
 
 
 def check_bytes(data: bytes) -> tuple[str, str]:
-    """Hash an image file's content; gives also what is wrong with it ('' if nothing).
+    """Return the SHA-256 (hex) of an image file's content and its problem; one of both is ''.
 
-    All of it is read, at an eighth of its size where its format allows.
+    The whole picture is decoded, at an eighth of its size where the format allows.
     """
     try:
         with opened(data) as file:
@@ -84,8 +84,8 @@ def check_bytes(data: bytes) -> tuple[str, str]:
 class Look:
     """What a picture shows, whatever its file: for finding doubles and empty pictures.
 
-    `sha256` is that of the file; `pixels` that of width, height and RGB values on white, None where
-    there are too many to decode; `blank` is whether every pixel is white.
+    `sha256` is that of the file; `pixels` is that of width, height and RGB values on white, None
+    for a picture with too many to decode; `blank` is whether every pixel is white.
     """
 
     sha256: str
@@ -94,7 +94,7 @@ class Look:
 
 
 def look(path: Path) -> Look:
-    """Look at a picture of a lossless format (PNG, 8 bits), the same with every library.
+    """Look at a picture of a lossless format (PNG, 8 bits), with the same result on any machine.
 
     A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.
     """

@@ -1,4 +1,4 @@
-"""Finding and reading the files of a raw layout."""
+"""Find and read the files of a raw layout."""
 
 from __future__ import annotations
 
@@ -24,21 +24,20 @@ _REFUSED = (
     "xpm"
 )
 PICTURE_ENDINGS = frozenset(f".{ending}" for ending in f"{_READ} {_REFUSED}".split())
-"""Of files that are meant as pictures, in lower case, whether :mod:`fslbench_data.files.pictures`
-reads their format or not."""
+"""Endings of picture files, in lower case, whether :mod:`fslbench_data.files.pictures` reads their
+format or not."""
 
 
-def folders(folder: Path, *, lost: bool = False) -> list[str]:
-    """List the folders in a folder, sorted; hidden ones and ``__MACOSX`` are passed over.
+def folders(folder: Path, *, broken_links: bool = False) -> list[str]:
+    """List the folders in a folder, sorted, without hidden ones and ``__MACOSX``.
 
-    With `lost`, links that lead nowhere count too: there may have been a folder.
+    With `broken_links`, links that lead nowhere count too: they may have led to folders.
     """
-    names = sorted(
-        path.name
-        for path in folder.iterdir()
-        if _counts(path.name)
-        and (path.is_dir() or (lost and path.is_symlink() and not path.exists()))
-    )
+
+    def is_folder(path: Path) -> bool:
+        return path.is_dir() or (broken_links and path.is_symlink() and not path.exists())
+
+    names = sorted(p.name for p in folder.iterdir() if _counts(p.name) and is_folder(p))
     for name in names:
         _check_name(folder, name)
     return names
@@ -47,15 +46,15 @@ def folders(folder: Path, *, lost: bool = False) -> list[str]:
 def image_files(folder: Path, below: str, *, deep: bool = False) -> list[str]:
     """List the pictures in ``folder/below``, as paths relative to `folder`, sorted as text.
 
-    Those are the files with an ending for pictures, and all with the content of one that is read;
-    with `deep`, those in folders further down too.  Links are followed, and one that leads nowhere
-    counts as a file, so that it is found missing.
+    Pictures are files with the ending or the content of one; with `deep`, those in folders further
+    down too.  Links are followed; one that leads nowhere counts as a file, and is found missing.
     """
     paths = []
-    for place, inside, files in os.walk(folder / below, onerror=_refuse, followlinks=deep):
-        inside[:] = [name for name in inside if deep and _counts(name)]
-        for link in (path for name in inside if (path := Path(place, name)).is_symlink()):
-            if link.resolve() in {above.resolve() for above in link.parents}:
+    for place, subfolders, files in os.walk(folder / below, onerror=_refuse, followlinks=deep):
+        subfolders[:] = [name for name in subfolders if deep and _counts(name)]
+        for name in subfolders:
+            link = Path(place, name)
+            if link.is_symlink() and link.resolve() in {p.resolve() for p in link.parents}:
                 raise SourceError(
                     f"{link.name} is a link to a folder that holds it",
                     where=str(link),
@@ -91,7 +90,7 @@ def _refuse(error: OSError) -> None:
 
 
 def _counts(name: str) -> bool:
-    """Return whether it is neither hidden nor what macOS puts into archives."""
+    """Return whether a name is neither hidden nor the folder that macOS puts into archives."""
     return not name.startswith(".") and name != "__MACOSX"
 
 
@@ -134,9 +133,9 @@ def read_lines(path: Path) -> list[str]:
 def read_table(
     path: Path, columns: int, convert: Callable[[list[str]], Any] = lambda fields: fields[1]
 ) -> dict[str, Any]:
-    """Read a text file with lines of a key and `columns` - 1 fields, the last with spaces.
+    """Read a text file with lines of a key and `columns` - 1 fields, of which the last has spaces.
 
-    `convert` makes the value of a line from its fields; its ValueError is what is wrong.
+    `convert` makes the value of a line from its fields, or raises ValueError with the problem.
     """
     table: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -167,18 +166,13 @@ def read_json(path: Path, *keys: str) -> Mapping[str, Any]:
         raise SourceError(
             f"{path.name} is no JSON file: {error}", where=str(path), fix="get the file again"
         ) from None
-    missing = [
-        key
-        for key in keys
-        if not isinstance(content, dict) or not isinstance(content.get(key), list)
-    ]
-    if missing:
+    lists: Mapping[str, Any] = content if isinstance(content, dict) else {}
+    if missing := [key for key in keys if not isinstance(lists.get(key), list)]:
         raise SourceError(
             f"{path.name} has no list of {', '.join(missing)}",
             where=str(path),
             expected=f"an object with {', '.join(keys)}",
         )
-    lists: Mapping[str, Any] = content
     return lists
 
 

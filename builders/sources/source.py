@@ -1,4 +1,4 @@
-"""What a source is, and reading one by its name: from a raw folder to an images table."""
+"""Read a source by its name, from a raw folder to an images table."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     module
-        The module here whose function ``find`` finds its images in a raw folder.
+        The module of this package whose function ``find`` finds the images in a raw folder.
     layout
-        What its raw folder holds.
+        The content of the raw folder.
     needed, optional, parts
-        Names of its options, and the values of the option `part`.
+        Names of options, and the values of the option `part`.
     pins
-        The packages that it comes in, none where it is made; ``own`` if its module has them.
+        The packages of the data set, none where it is made; ``own`` if the module has them.
     counts
-        Images of each class, in their frozen order.
+        Images of each class, in the frozen order of classes.
     title, homepage, licence, citation, note, redistribution
         As in :class:`builders.sources.image_set.About`.
     pixels, texts, attributes
-        Whether grey levels of its images are features, and whether texts came with them; attributes
-        that they may have.
+        Whether grey levels of its images are features, whether texts came with them, and the
+        attributes that they may have.
     entry, sizes
-        Of the catalogue: its name there, and images of each class in place of those there.
+        Its name in the catalogue, and images of each class that replace those of the catalogue.
     entries
-        Files and folders that must be there; of a file that may lie in another place, ``A or B``.
+        Files and folders that must exist; ``A or B`` for a file that may lie in either place.
     split, tested
         Meta-Dataset's numbers of classes for training, validation and test (ICLR 2020); or, in
         words, which classes are tested.
     record
         Order, groups and the like, for the provenance.
     roots, in_parts
-        Folders that may hold the folders of all classes, the most likely first; and whether a
-        folder a part may hold the classes of each.
+        Folders that may hold the folders of all classes, the most likely first; and whether each
+        part may have a folder with the folders of its classes.
     """
 
     name: str
@@ -90,8 +90,8 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def dataset(self) -> CataloguedDataset:
         """Its entry in the catalogue."""
-        every = catalogue() if self.module == "catalogued" else few_shot_datasets()
-        return every[self.entry or self.name]
+        entries = catalogue() if self.module == "catalogued" else few_shot_datasets()
+        return entries[self.entry or self.name]
 
     @property
     def about(self) -> About:
@@ -102,7 +102,7 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def packages(self) -> tuple[Package, ...]:
-        """The packages that it comes in, pinned."""
+        """The pinned packages of the data set."""
         if self.pins == "own":
             pinned: tuple[Package, ...] = self._module.packages(self.name)
             return pinned
@@ -110,7 +110,7 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def expected(self) -> dict[str, int]:
-        """Images of each class that is read, in their frozen order."""
+        """Images of each class that is read, in the frozen order of classes."""
         if not self.in_catalogue:
             return self.counts
         sizes = self.sizes or self.dataset.class_sizes
@@ -139,7 +139,7 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
         expected: Mapping[str, int] | None = None,
         **options: Any,
     ) -> ImageSet:
-        """Read a raw folder; `expected` are images of each class, its own unless given."""
+        """Read a raw folder; `expected` replaces the source's images of each class."""
         found = self.find(folder or Path(), progress, **options)
         if expected is not None:
             found = replace(found, expected=expected)
@@ -150,15 +150,17 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
 
     def check_entries(self, folder: Path) -> list[str]:
         """Return where the entries lie; SourceError if the folder lacks any."""
-        every = [entry.split(" or ") for entry in self.entries]
-        places = [next((p for p in one if (folder / p).is_file()), one[0]) for one in every]
-        require_entries(self.name, folder, *places)
-        return places
+        found = []
+        for entry in self.entries:
+            places = entry.split(" or ")
+            found.append(next((p for p in places if (folder / p).is_file()), places[0]))
+        require_entries(self.name, folder, *found)
+        return found
 
 
 @cache
 def source_of(name: str) -> Source:
-    """Look a source up; raises UnknownNameError with the valid names."""
+    """Return the source of that name; UnknownNameError if there is none."""
     if name not in SOURCES:
         raise UnknownNameError("source", name, SOURCES)
     return msgspec.convert({"name": name, **ROWS[name]}, Source)
@@ -175,10 +177,10 @@ def read_source(
 ) -> ImageSet:
     """Read a data set from its raw folder.
 
-    `name` and `options` are of the general sources: the data set's name, its description, and the
-    options of :func:`builders.sources.image_folder.find` and
-    :func:`builders.sources.hub_dataset.find`.  UnknownNameError if there is no such source or
-    option, SourceError if the raw folder is not what it should be.
+    A general source needs the data set's `name` and, in `options`, its description and the options
+    of :func:`builders.sources.image_folder.find` or :func:`builders.sources.hub_dataset.find`.
+    UnknownNameError if there is no such source or option, SourceError if the raw folder is not
+    whole.
     """
     check_options(source, name, options or {})
     row, arguments = _configured(source, folder, name, options or {})
@@ -189,13 +191,13 @@ def read_source(
 
 
 def raw_folder(folder: Path | None, options: Mapping[str, Any] | None) -> Path | None:
-    """Return where a source's files lie; None where nothing on this machine is read from."""
+    """Return the folder of a source's files; None for a source that reads no folder."""
     place = (options or {}).get("repo", folder)
     return Path(place) if place is not None and Path(place).is_dir() else None
 
 
 def check_options(source: str, name: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that a source does not take, or that are not complete."""
+    """Refuse options that a source does not take, or that are incomplete."""
     row, where = source_of(source), f"{name}, source {source!r}"
     for key, value in options.items():
         if key not in (*row.needed, *row.optional):
@@ -217,7 +219,7 @@ def check_options(source: str, name: str, options: Mapping[str, Any]) -> None:
 def _configured(
     source: str, folder: Path | None, name: str, options: Mapping[str, Any]
 ) -> tuple[Source, dict[str, Any]]:
-    """Return a source as its options describe it, and the others; refuse it without a folder."""
+    """Return the source with its description, and the other options; refuse a missing folder."""
     row = source_of(source)
     if folder is None and "repo" not in options and row.pins != ():
         raise SourceError(
@@ -240,9 +242,9 @@ def class_sizes_from_lists(
     *,
     allow_missing: bool = False,
 ) -> tuple[int, ...] | None:
-    """Refuse a raw folder that lacks what its source reads, as far as a listing can find.
+    """Refuse a raw folder that lacks what its source reads, as far as listing it shows.
 
-    Gives the images of each class, before any is left out; None where only reading counts them.
+    Returns the images of each class, before any is left out; None where only reading counts them.
     """
     row, arguments = _configured(source, folder, name, options)
     if "repo" in options or folder is None:
@@ -263,6 +265,5 @@ def class_sizes_from_lists(
 def terms_of(source: str, options: Mapping[str, Any]) -> tuple[Redistribution, str]:
     """Return what of a data set may be redistributed, and its licence."""
     about = source_of(source).about
-    return options.get("redistribution", about.redistribution), options.get(
-        "licence", about.licence
-    )
+    redistribution = options.get("redistribution", about.redistribution)
+    return redistribution, options.get("licence", about.licence)

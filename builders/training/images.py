@@ -245,6 +245,13 @@ def load_images(path: Path) -> tuple[TrainingImages, TrainingImages]:
         return parts[0], parts[-1]  # the same where the file has one part
 
 
+def kept_digests(path: Path) -> dict[str, str]:
+    """Return the digests of the images that :func:`keep_images` has written, by part."""
+    with _kept_arrays(path) as arrays:
+        digests = [str(arrays[f"{name}_digest"]) for name in _PARTS if f"{name}_digest" in arrays]
+    return dict(zip(_PARTS, (digests[0], digests[-1]), strict=True))
+
+
 def _kept_part(arrays: Any, name: str) -> TrainingImages:
     pixels, sizes = arrays[f"{name}_pixels"], arrays[f"{name}_class_sizes"]
     if (

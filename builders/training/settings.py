@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from operator import attrgetter
 from pathlib import Path
@@ -216,6 +216,7 @@ def _check_together(settings: RunSettings) -> None:
             "training.step_size", "steps after which the rate falls each time",
         ),
         (training.warmup >= training.steps, "training.warmup", f"fewer than {training.steps}"),
+        *_without_effect(settings),
         (not _is_plain(settings.settings), "settings", plain),
         (not _is_plain(data.train), "data.train", plain),
         (not _is_plain(data.validate), "data.validate", plain),
@@ -223,6 +224,43 @@ def _check_together(settings: RunSettings) -> None:
     for is_wrong, field, expected in rows:
         if is_wrong:
             raise MisfitError(field.split("."), quoted(attrgetter(field)(settings)), expected)
+
+
+def _without_effect(settings: RunSettings) -> Iterator[tuple[bool, str, str]]:
+    """Yield settings that another one leaves without effect, as rows of :func:`_check_together`."""
+    data, training, network = settings.data, settings.training, settings.network
+    default, jitter = TrainingSettings(), settings.augmentation.jitter
+    stepwise = training.schedule in ("step", "multistep")
+    resnet, conv = 'network.name = "resnet12"', 'network.name = "conv4"'
+    multistep = f'schedule = "multistep", and steps up to {training.steps:,}'
+    late = training.milestones[-1:] > (training.steps,)
+    yield (
+        bool(training.milestones) and (training.schedule != "multistep" or late),
+        "training.milestones", multistep,
+    )  # fmt: skip
+    yield (
+        training.step_size != default.step_size and training.schedule != "step",
+        "training.step_size", 'schedule = "step"',
+    )  # fmt: skip
+    yield (
+        training.gamma != default.gamma and not stepwise,
+        "training.gamma", 'schedule = "step" or "multistep"',
+    )  # fmt: skip
+    yield (
+        training.momentum != default.momentum and training.optimizer != "sgd",
+        "training.momentum", 'optimizer = "sgd"',
+    )  # fmt: skip
+    yield (
+        settings.augmentation.scale != AugmentationSettings().scale
+        and settings.augmentation.crop != "resized",
+        "augmentation.scale", 'crop = "resized"',
+    )  # fmt: skip
+    yield (
+        data.inputs == 1 and max(jitter[2:]) > 0,
+        "augmentation.jitter", "no saturation and hue, as pictures are grey",
+    )  # fmt: skip
+    yield network.drop > 0 and network.name != "resnet12", "network.drop", resnet
+    yield network.slope > 0 and network.name != "conv4", "network.slope", conv
 
 
 def _is_plain(value: Any, depth: int = 20) -> bool:

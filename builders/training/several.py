@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from glob import escape
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
-from benchmark_spec.errors import SpecError
+from benchmark_spec.errors import FSLBenchError, SpecError
 from builders.execution.engine import Engine, LocalEngine, Work, check_device, reproducible
 from builders.training.building import check_method
 from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
-from builders.training.images import data_digest, keep_images, load_images
+from builders.training.images import data_digest, keep_images, kept_digests, load_images
 from builders.training.run import train
 from builders.training.settings import RunSettings, read_settings
-from builders.training.trained import check_start, start_name
+from builders.training.trained import check_start, read_finished, start_name
+from fslbench_data.files import is_kept
 
 IMAGES = ".images"
 """The folder, next to those of the trainings, that keeps their images."""
@@ -113,6 +116,30 @@ def _waves(planned: Collection[Planned]) -> Iterator[list[Planned]]:
         planned = [training for training in planned if starts[training.name] in starts]
 
 
+def _whole(training: Planned, report: Callable[[str], None]) -> dict[str, Any] | None:
+    """Return the description of a finished training; None, to train again, without its weights."""
+    about = finished(training.folder)
+    if about is None:
+        return None
+    try:
+        read_finished(training.folder)
+    except FSLBenchError:
+        report(f"{training.name}: its weights are gone or damaged, and it is trained again")
+        (training.folder / ABOUT).unlink()
+        return None
+    return about
+
+
+def _check_images(training: Planned) -> None:
+    """Refuse kept images on which seeds of the same file did not train."""
+    images = kept_digests(training.images)
+    file = training.name.rpartition("-")[0]
+    for folder in sorted(training.folder.parent.glob(f"{escape(file)}-*")):
+        about = begun(folder)
+        if about is not None and about["settings"]["data"] == training.settings.describe()["data"]:
+            check_same(about, {"images": images}, folder)
+
+
 def train_all(
     planned: Sequence[Planned],
     raw: Path | None,
@@ -129,11 +156,18 @@ def train_all(
     """
     if isinstance(engine, LocalEngine):
         check_device(device)  # before images are read
-    done = {training.name: about for training in planned if (about := finished(training.folder))}
+    done = {training.name: about for training in planned if (about := _whole(training, report))}
     unfinished = [training for training in planned if training.name not in done]
-    data_of_file = {training.images: training.settings.data for training in unfinished}
+    data_of_file = {
+        training.images: training.settings.data
+        for training in planned
+        if training in unfinished or is_kept(training.images)
+    }
     for path, data in data_of_file.items():
         keep_images(data, raw, path, report)
+    for training in planned:
+        if training.images in data_of_file:
+            _check_images(training)
     for name, about in done.items():
         report(f"{name}: finished before")
         yield name, str(about["weights_sha256"])

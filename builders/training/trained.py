@@ -77,7 +77,7 @@ def load_trained(folder: Path, own: str = "") -> Trained:
     A method that is not of the package must be named as `own`, its ``MODULE:CLASS``, because
     importing the module runs it.  BackboneError if its code is not that of the training.
     """
-    settings, about, state = _read(folder)
+    settings, about, state = read_finished(folder)
     method = settings.method
     if own and ":" not in method:
         raise BackboneError(
@@ -110,14 +110,14 @@ def load_network(folder: Path) -> tuple[Network, RunSettings, dict[str, Any]]:
 
     The method's code is neither needed nor run.
     """
-    settings, about, state = _read(folder)
+    settings, about, state = read_finished(folder)
     network, prefix = build_network(settings), "network."
     weights = {n.removeprefix(prefix): w for n, w in state.items() if n.startswith(prefix)}
     _load_weights(network, weights, folder)
     return network.eval(), settings, about
 
 
-def _read(folder: Path) -> tuple[RunSettings, dict[str, Any], dict[str, torch.Tensor]]:
+def read_finished(folder: Path) -> tuple[RunSettings, dict[str, Any], dict[str, torch.Tensor]]:
     """Read settings, ``trained.json`` and weights; BackboneError or SpecError for damaged ones."""
     unfinished = BackboneError(
         f"{folder} holds no finished training",

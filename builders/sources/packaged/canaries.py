@@ -1,8 +1,8 @@
 """The reference images (canaries): 32 pictures with features in every feature set.
 
-All are made here: 16 are cut out of the two photographs that scikit-learn ships, 16 are drawn with
-whole numbers only, with hard edges and fine detail, which show mistakes of resizing.  Eight
-families of four stand for classes, so that a nearest centroid can be computed too.
+16 are cut out of the two photographs that scikit-learn ships.  16 are drawn with whole numbers
+only, with hard edges and fine detail, which show mistakes of resizing.  Eight families of four are
+the classes, so that a nearest centroid can be computed too.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ DRAWN = "drawn by fslbench, Apache-2.0"
 
 @dataclass(frozen=True)
 class CanaryImage:
-    """A reference image: ``family-i``; the family stands for its class.
+    """A reference image ``family-i``; the family is its class.
 
-    `sha256` is that of ``height x width:`` as text, then of its RGB values, row by row.
+    `sha256` is that of the text ``height x width:`` and then of its RGB values, row by row.
     """
 
     name: str
@@ -75,11 +75,11 @@ _CUT: dict[str, tuple[str, tuple[_Box, ...]]] = {
         ((0, 0, 180, 340), (450, 0, 190, 190), (0, 330, 170, 97), (420, 40, 220, 340)),
     ),
 }
-"""Of each family the photograph, and (x, y, width, height) of what is cut out of it."""
+"""The photograph of each family, and (x, y, width, height) of the parts that are cut out."""
 
 
 def _stripes(height: int, width: int, period: int) -> Pixels:
-    """Draw oblique stripes of four colours."""
+    """Draw slanting stripes of four colours."""
     y, x = np.mgrid[:height, :width]
     colours = np.array(
         [[230, 40, 30], [250, 240, 210], [20, 60, 160], [10, 10, 10]], dtype=np.uint8
@@ -101,8 +101,7 @@ def _discs(height: int, width: int, start: int) -> Pixels:
     y, x = np.mgrid[:height, :width]
     pixels = np.full((height, width, 3), 240, dtype=np.uint8)
     numbers = _mixed(np.arange(72, dtype=np.uint64) + np.uint64(1000 * start)).astype(np.int64)
-    for number in (numbers % 1000).reshape(12, 6).tolist():
-        across, down, size, *colour = number
+    for across, down, size, *colour in (numbers % 1000).reshape(12, 6).tolist():
         radius = min(height, width) * (50 + size // 4) // 1000
         inside = (x - across * width // 1000) ** 2 + (y - down * height // 1000) ** 2 < radius**2
         pixels[inside] = [level * 255 // 999 for level in colour]
@@ -135,7 +134,7 @@ _DRAWN: dict[str, tuple[Callable[[int, int, int], Pixels], tuple[tuple[int, int,
     "discs": (_discs, ((256, 256, 1), (333, 251, 2), (80, 120, 3), (600, 400, 4))),
     "grain": (_grain, ((256, 256, 5), (251, 333, 6), (120, 80, 7), (400, 600, 8))),
 }
-"""Of each family heights, widths, and the period in pixels or what the random numbers start at."""
+"""The function of each family, and (height, width, period or start of the random numbers)."""
 
 
 @cache
@@ -170,7 +169,7 @@ CANARY_IMAGES = tuple(_canary_images())
 
 
 def pictures(images: Sequence[CanaryImage] = CANARY_IMAGES) -> list[Pixels]:
-    """Make the pixels of reference images; BackboneError if one is not what it was."""
+    """Make the pixels of reference images; BackboneError if one has changed."""
     made = []
     for image in images:
         pixels = image.make()

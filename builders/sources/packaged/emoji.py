@@ -1,14 +1,14 @@
-"""Emoji in four vendors' styles, from npm packages: one class a subgroup of Unicode's CLDR.
+"""Emoji in four vendors' styles, from npm packages; a class is a subgroup of Unicode's CLDR.
 
 1. An emoji is one of OpenMoji's that Unicode recommends and that has no skin tone.
 2. A class is a subgroup of at least 20 emoji, in the order of the CLDR.  A Fluent drawing is the
    file named like the emoji, in lower case and with a hyphen for each run of other characters than
-   a-z and 0-9, or that with -default.
-3. A group holds an emoji's drawings and those of emoji that differ from it only in gender; emoji of
-   which any drawings are the same file are in one group too.
+   a-z and 0-9, or the same with -default.
+3. A group holds an emoji's drawings and those of emoji that differ from it only in gender; emoji
+   that share a drawing's file are in one group too.
 
-SVG files are rendered by resvg at 64 x 64 on white, the size of the PNG files; which images there
-are, and their SHA-256, do not depend on that.
+SVG files are rendered by resvg at 64 x 64 on white, the size of the PNG files; the list of images
+and their SHA-256 do not depend on that.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _JOINER, _VARIATION = "200D", "FE0F"
 
 
 Emoji = tuple[dict[str, Any], list[str]]
-"""OpenMoji's entry of an emoji, and the paths of its drawings, in the order of :data:`STYLES`."""
+"""OpenMoji's entry of an emoji and the paths of its drawings, in the order of :data:`STYLES`."""
 
 
 def emojis(source: Source, folder: Path) -> list[Emoji]:
@@ -57,7 +57,7 @@ def emojis(source: Source, folder: Path) -> list[Emoji]:
         style: {_code(entry["unified"]): entry for entry in _json(root / "package/emoji.json")}
         for style, root in (("google", google), ("twitter", twitter))
     }
-    words = {path.stem for path in (fluent / "package/icons/modern").glob("*.svg")}
+    fluent_stems = {path.stem for path in (fluent / "package/icons/modern").glob("*.svg")}
     entries = [
         entry
         for entry in _json(openmoji / "package/data/openmoji.json")
@@ -73,8 +73,8 @@ def emojis(source: Source, folder: Path) -> list[Emoji]:
             drawn = by_style[style].get(_code(entry["hexcode"]))
             if drawn and drawn[f"has_img_{style}"]:
                 paths.append(f"{place}/{drawn['image']}")
-        word = re.sub(r"[^a-z0-9]+", "-", entry["annotation"].lower()).strip("-")
-        paths += [f"{FLUENT}/{w}.svg" for w in (word, f"{word}-default") if w in words][:1]
+        stem = re.sub(r"[^a-z0-9]+", "-", entry["annotation"].lower()).strip("-")
+        paths += [f"{FLUENT}/{s}.svg" for s in (stem, f"{stem}-default") if s in fluent_stems][:1]
         kept.append((entry, paths))
     return kept
 
@@ -82,24 +82,25 @@ def emojis(source: Source, folder: Path) -> list[Emoji]:
 def without_gender(code: str) -> str:
     """Return the code that emoji of any gender share: 1F468-200D-1F373 gives 1F9D1-1F373."""
     points = [_NEUTRAL.get(point, point) for point in _code(code).split("-")]
-    left = [point for point in points if point != _JOINER and point not in _GENDER_SIGNS]
-    return "-".join(left or points)
+    without = [point for point in points if point != _JOINER and point not in _GENDER_SIGNS]
+    return "-".join(without or points)
 
 
 def groups_of(kept: Sequence[Emoji], folder: Path) -> dict[str, str]:
-    """Name the group of each drawing: gender makes no other, nor does a file that two share."""
-    first: dict[str, str] = {}
+    """Return the group of each drawing: emoji without gender, linked by files that they share."""
+    first_of_digest: dict[str, str] = {}
     links = []
-    shared = {path: without_gender(entry["hexcode"]) for entry, paths in kept for path in paths}
-    for path, code in shared.items():
+    code_of = {path: without_gender(entry["hexcode"]) for entry, paths in kept for path in paths}
+    for path, code in code_of.items():
         if (folder / path).is_file():
             digest = sha256_of_bytes((folder / path).read_bytes())
-            links.append((first.setdefault(digest, code), code))
-    together = group_of(linked(links))
-    return {path: together.get(code, code) for path, code in shared.items()}
+            links.append((first_of_digest.setdefault(digest, code), code))
+    linked_group = group_of(linked(links))
+    return {path: linked_group.get(code, code) for path, code in code_of.items()}
 
 
 def _code(code: str) -> str:
+    """Return a code in upper case without variation selectors."""
     return "-".join(point for point in code.upper().split("-") if point != _VARIATION)
 
 
@@ -122,7 +123,7 @@ STYLES = {
     "emoji-datasource-twitter": "twemoji",
     "fluentui-emoji": "fluent",
 }
-"""Style by the first folder of a path."""
+"""The style of drawings by the first folder of their path."""
 CREDIT = {
     "noto": ("Google (Noto Emoji)", "Apache-2.0"),
     "twemoji": ("Twitter (Twemoji)", "CC BY 4.0"),
@@ -136,12 +137,13 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
     classes: dict[str, list[Item]] = {}
     kept = emojis(source, folder)
     progress(f"{source.name}: comparing the drawings of {len(kept)} emoji")
-    group = groups_of(kept, folder)
+    groups = groups_of(kept, folder)
     for entry, paths in kept:
-        own = f"{entry['openmoji_author']} (OpenMoji)".lstrip(), "CC BY-SA 4.0"
-        classes.setdefault(entry["subgroups"], []).extend(
-            Item(path, group[path], *CREDIT.get(style_of(path), own)) for path in paths
-        )
+        openmoji_credit = f"{entry['openmoji_author']} (OpenMoji)".lstrip(), "CC BY-SA 4.0"
+        for path in paths:
+            creator, licence = CREDIT.get(style_of(path), openmoji_credit)
+            item = Item(path, groups[path], creator, licence)
+            classes.setdefault(entry["subgroups"], []).append(item)
     return Found(
         classes,
         folder,
@@ -150,7 +152,9 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
         picture=partial(open_drawing, folder),
         check=partial(check_file, svg=True),
         superclass_of={entry["subgroups"]: entry["group"] for entry, _ in kept},
-        texts={path: Text(entry["annotation"]).sentences for entry, own in kept for path in own},
+        texts={
+            path: Text(entry["annotation"]).sentences for entry, paths in kept for path in paths
+        },
         attributes={path: (style_of(path),) for _, paths in kept for path in paths},
     )
 

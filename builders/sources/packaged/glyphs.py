@@ -1,8 +1,8 @@
 """Characters of many scripts as free fonts draw them, from Debian packages: 84 x 84, grey.
 
 A class is a character, its superclass the script, an image the character in one face of one font,
-a group its drawings in one design.  studies/glyphs has the rule of which drawings count, with
-the steps below, and :mod:`studies.glyphs.survey` that of which characters there are.
+a group its drawings in one design.  studies/glyphs has the rule that chooses drawings, whose steps
+are below; :mod:`studies.glyphs.survey` chooses the characters.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -36,21 +37,21 @@ from builders.sources.packages import Package
 from builders.sources.source import Source
 
 PARTS = ("base", "val", "novel")
-"""Splits of the characters: to train on, to choose with, to test on."""
+"""Splits of the characters: for training, validation and test."""
 SAMPLE = "sample"
 """A few characters of `novel`, from small packages."""
 FEW_DRAWINGS, SAMPLE_DRAWINGS = 20, 10
-"""Images that a class has at least, and one of the sample."""
+"""The least number of images of a class, and of a class of the sample."""
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Packages of fonts, and characters that they draw: `glyphs.json`.
+    """Packages of fonts, and the characters that they draw: `glyphs.json`.
 
-    Faces are drawn in the order of `packages`; `serifs` has ``serif``, ``sans`` or ``neither`` by
-    family, where a font's tables have none; `designs` by script the design of each family that
-    shares one with others; `characters` by part, and of the sample, those of each script, in their
-    frozen order.
+    Faces are drawn in the order of `packages`.  `serifs` has ``serif``, ``sans`` or ``neither`` by
+    family, for tables that do not say.  `designs` has, by script, the design of each family that
+    shares one with others.  `characters` has those of each script by part, the sample among them,
+    in their frozen order.
     """
 
     packages: tuple[Package, ...]
@@ -61,9 +62,9 @@ class Collection:
     characters: Mapping[str, Mapping[str, str]]
 
     def scripts(self, *parts: str, most: int | None = None) -> dict[str, str]:
-        """Give the script of each character of some parts, in the frozen order.
+        """Return the script of each character of some parts, in the frozen order.
 
-        With `most` at most so many of a script, the first in an order by SHA-256.
+        `most` limits the characters of a script to the first in an order by SHA-256.
         """
         scripts: dict[str, str] = {}
         for part in parts:
@@ -74,12 +75,12 @@ class Collection:
 
 
 def place_of(character: str) -> str:
-    """Give a character its place in the order of :func:`shuffled`."""
+    """Return the sort key of a character in the order of :func:`shuffled`."""
     return shuffled(f"U+{ord(character):04X}")
 
 
 def shuffled(name: str) -> str:
-    """Give a name its place in an order that has nothing to do with it."""
+    """Return the sort key of a name in an arbitrary order."""
     return sha256_of_bytes(name.encode())
 
 
@@ -103,13 +104,13 @@ def collection() -> Collection:
 
 
 OF_DESIGN, OF_CHARACTER = 8, 40
-"""Drawings of one design, and of all, that count for a character."""
+"""The most drawings of a character of one design, and of all."""
 
 WITH_SERIFS = {
     "Armenian", "Cherokee", "Cyrillic", "Georgian", "Greek", "Han", "Hangul", "Hebrew",
     "Hiragana", "Katakana", "Latin",
 }  # fmt: skip
-"""Scripts with letters that may have serifs, or what stands for them (Ming, Batang)."""
+"""Scripts whose letters may have serifs, or their counterpart (Ming, Batang)."""
 
 
 @dataclass(frozen=True)
@@ -122,41 +123,41 @@ class Drawing:
 
     @property
     def path(self) -> str:
-        """Its path in the images table."""
+        """The path of the drawing in the images table."""
         return path_of(self.face, self.character)
 
 
 Designs = Mapping[str, Mapping[str, str]]
-"""By script, the design of each family that shares one with others."""
+"""The design of each family that shares one with others, by script."""
 
 
 def design_of(face: Face, script: str, designs: Designs) -> str:
-    """Name the design that a face has in a script."""
+    """Return the name of the design that a face has in a script."""
     return designs.get(script, {}).get(face.family, face.family)
 
 
 def shares(
     faces: Sequence[Face], script_of: Mapping[int, str], designs: Designs, left_out: Counter[str]
 ) -> list[list[int]]:
-    """Give the characters that each face is to draw, in their order: steps 1 and 2 of the rule.
+    """Return the code points that each face is to draw, sorted: steps 1 and 2 of the rule.
 
-    `script_of` has each code point that is drawn; to `left_out` the reasons of others are added.
+    `script_of` has the code points that are drawn; `left_out` counts the others by reason.
     """
-    takers: dict[tuple[int, str], list[int]] = {}
+    by_design: dict[tuple[int, str], list[int]] = {}
     for number, face in enumerate(faces):
         for code in face.characters & script_of.keys():
             script = script_of[code]
             if face.says_serifs or script not in WITH_SERIFS:
-                takers.setdefault((code, design_of(face, script, designs)), []).append(number)
+                by_design.setdefault((code, design_of(face, script, designs)), []).append(number)
             else:
                 left_out["serifs not stated"] += 1
-    drawn: list[list[int]] = [[] for _ in faces]
-    for (code, _), numbers in takers.items():
+    codes_of_face: list[list[int]] = [[] for _ in faces]
+    for (code, _), numbers in by_design.items():
         numbers.sort(key=lambda number: shuffled(path_of(faces[number], code)))
         left_out["more of the design"] += len(numbers[OF_DESIGN:])
         for number in numbers[:OF_DESIGN]:
-            drawn[number].append(code)
-    return [sorted(codes) for codes in drawn]
+            codes_of_face[number].append(code)
+    return [sorted(codes) for codes in codes_of_face]
 
 
 def draw(
@@ -193,14 +194,14 @@ def draw(
 
 
 def distinct(drawings: Iterable[Drawing], left_out: Counter[str]) -> dict[int, list[Drawing]]:
-    """Keep of each character the drawings that are like no other: step 4 of the rule."""
-    of_digest: dict[str, dict[int, Drawing]] = {}
+    """Return each character's drawings that are like no other: step 4 of the rule."""
+    by_digest: dict[str, dict[int, Drawing]] = {}
     for drawing in drawings:
-        same = of_digest.setdefault(drawing.digest, {})
+        same = by_digest.setdefault(drawing.digest, {})
         if same.setdefault(drawing.character, drawing) is not drawing:
             left_out["like another of its character"] += 1
     kept: dict[int, list[Drawing]] = {}
-    for same in of_digest.values():
+    for same in by_digest.values():
         if len(same) > 1:
             left_out["like one of another character"] += len(same)
             continue
@@ -210,18 +211,21 @@ def distinct(drawings: Iterable[Drawing], left_out: Counter[str]) -> dict[int, l
 
 
 def choose(drawings: Iterable[Drawing], script: str, designs: Designs) -> list[Drawing]:
-    """Choose the images of one character of a script: step 5 of the rule, in that order."""
-    of_design: dict[str, list[Drawing]] = {}
+    """Choose a character's images, from each design in turn: step 5 of the rule."""
+    by_design: dict[str, list[Drawing]] = {}
     for drawing in sorted(drawings, key=lambda drawing: shuffled(drawing.path)):
-        of_design.setdefault(design_of(drawing.face, script, designs), []).append(drawing)
-    turns = [
-        own[turn] for turn in range(OF_DESIGN) for own in of_design.values() if len(own) > turn
+        by_design.setdefault(design_of(drawing.face, script, designs), []).append(drawing)
+    in_turn = [
+        of_design[turn]
+        for turn in range(OF_DESIGN)
+        for of_design in by_design.values()
+        if len(of_design) > turn
     ]
-    return turns[:OF_CHARACTER]
+    return in_turn[:OF_CHARACTER]
 
 
 def path_of(face: Face, code: int) -> str:
-    """Return the path of the images table: the font file, which font of it, and the character."""
+    """Return the path in the images table: font file, index of the font in it, and character."""
     return f"{face.path}#{face.index},U+{code:04X}"
 
 
@@ -233,9 +237,10 @@ def packages(name: str) -> tuple[Package, ...]:
 def find(source: Source, folder: Path, progress: Progress, part: str = "", most: str = "") -> Found:
     """Draw the characters of a part, or of all parts, with the fonts that were fetched.
 
-    A class is a character, named as Unicode names it.  Those of other parts are drawn too, so that
-    characters which look alike are noticed.  A path of the images table is a font file, which font
-    of it and the character (``.../DejaVuSans.ttf#0,U+0041``).  All are needed: nothing is left out.
+    A class is a character, with its name in Unicode.  Characters of other parts are drawn too, so
+    that those which look alike are noticed.  A path of the images table has the font file, the
+    index of the font in it and the character (``.../DejaVuSans.ttf#0,U+0041``).  No image may be
+    missing.
     """
     if most and not (most.isascii() and most.isdigit() and int(most) > 0):
         raise SourceError(
@@ -244,13 +249,12 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "", most:
             expected="a number of characters, such as '16'",
         )
     frozen, sample = collection(), source.name != "glyphs"
-    every = frozen.scripts(*([SAMPLE] if sample else PARTS))
+    drawn = frozen.scripts(*([SAMPLE] if sample else PARTS))
     parts = [part] if part else PARTS
-    of_classes = every if sample else frozen.scripts(*parts, most=int(most) if most else None)
+    classes = drawn if sample else frozen.scripts(*parts, most=int(most) if most else None)
     progress(f"{source.name}: reading fonts")
-    known = set(map(ord, every))
-    faces = list(read_faces(folder, source.packages, known, frozen.serifs, source.name))
-    script_of = {ord(character): script for character, script in every.items()}
+    script_of = {ord(character): script for character, script in drawn.items()}
+    faces = list(read_faces(folder, source.packages, script_of, frozen.serifs, source.name))
     left_out: Counter[str] = Counter()
     code_points = shares(faces, script_of, frozen.designs, left_out)
 
@@ -260,10 +264,10 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "", most:
     drawings = distinct(draw(folder, faces, code_points, left_out, report), left_out)
     chosen = {
         character: choose(drawings.get(ord(character), ()), script, frozen.designs)
-        for character, script in of_classes.items()
+        for character, script in classes.items()
     }
     fewest = SAMPLE_DRAWINGS if sample else FEW_DRAWINGS
-    scarce = [character for character, own in chosen.items() if len(own) < fewest]
+    scarce = [character for character, chosen_few in chosen.items() if len(chosen_few) < fewest]
     if scarce:
         raise SourceError(
             f"{source.name}: {len(scarce)} characters have fewer than {fewest} drawings, such as "
@@ -274,15 +278,19 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "", most:
         )
 
     def item(character: str, drawing: Drawing) -> Item:
-        group = (character, design_of(drawing.face, of_classes[character], frozen.designs))
+        group = (character, design_of(drawing.face, classes[character], frozen.designs))
         return Item(drawing.path, group, *frozen.credits[drawing.face.package], drawing.digest)
 
-    of_all = [drawing for own in chosen.values() for drawing in own]
+    items = {
+        unicodedata.name(character): [item(character, drawing) for drawing in of_character]
+        for character, of_character in chosen.items()
+    }
+    images = list(chain.from_iterable(chosen.values()))
     report("pixels")
     return Found(
-        {unicodedata.name(char): [item(char, d) for d in own] for char, own in chosen.items()},
+        items,
         folder,
-        expected={unicodedata.name(character): len(own) for character, own in chosen.items()},
+        expected={name: len(of_character) for name, of_character in items.items()},
         provenance={
             "packages": {package.file: package.sha256 for package in source.packages},
             "renderer": library_version(),
@@ -290,10 +298,10 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "", most:
             "left_out_by_rule": dict(sorted((+left_out).items())),
         },
         picture=lambda path: require("PIL.Image").fromarray(_levels(folder, path)).convert("RGB"),
-        superclass_of={unicodedata.name(char): script for char, script in of_classes.items()},
-        pixels=_pixels(folder, of_all),
-        texts={drawing.path: drawing.face.family for drawing in of_all},
-        attributes={drawing.path: drawing.face.style for drawing in of_all},
+        superclass_of={unicodedata.name(char): script for char, script in classes.items()},
+        pixels=_pixels(folder, images),
+        texts={drawing.path: drawing.face.family for drawing in images},
+        attributes={drawing.path: drawing.face.style for drawing in images},
     )
 
 
@@ -308,7 +316,7 @@ def _levels(folder: Path, path: str) -> NDArray[np.uint8]:
 
 
 def _pixels(folder: Path, drawings: Sequence[Drawing]) -> NDArray[np.uint8]:
-    """Draw again what was chosen, face by face: uint8 (N, 784)."""
+    """Draw the chosen images again, face by face: uint8 (N, 784)."""
     pixels = np.zeros((len(drawings), SMALL * SMALL), np.uint8)
     for row in sorted(range(len(drawings)), key=lambda row: drawings[row].path):
         pixels[row] = small(_levels(folder, drawings[row].path)).ravel()

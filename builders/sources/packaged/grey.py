@@ -1,9 +1,10 @@
-"""Arrays of small grey images, whose pixels are features of their own: digits, Fashion-MNIST."""
+"""Arrays of small grey images, whose pixels can be features: digits and Fashion-MNIST."""
 
 from __future__ import annotations
 
 import gzip
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,17 @@ from builders.sources.source import Source
 from fslbench_data.files.pictures import Picture
 
 DIGITS_SHA256 = "8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b3"
-"""Of the digits as uint8 (1797, 8, 8), in the source's order."""
+"""The SHA-256 of the digits as uint8 (1797, 8, 8), in the source's order."""
 FASHION = "usr/share/datasets/fashion-mnist"
 FILES = {"train": ("train", 6000), "test": ("t10k", 1000)}
-"""The two parts of Fashion-MNIST: how their files begin, and images of each class."""
+"""The start of the files' names, and images of each class, of Fashion-MNIST's parts."""
 
 
 def find(source: Source, folder: Path, progress: Progress, part: str = "") -> Found:
-    """Find the images of one of both sources.
+    """Find the images of the digits or of Fashion-MNIST.
 
-    A path of the images table is the row of scikit-learn's digits.csv.gz, from 0, or that of an idx
-    file (``train-images-idx3-ubyte.gz#3``).
+    A path of the images table is the row, from 0, of scikit-learn's digits.csv.gz or of an idx file
+    (``train-images-idx3-ubyte.gz#3``).
     """
     if source.name == "digits":
         return _digits(source, folder)
@@ -45,13 +46,13 @@ def find(source: Source, folder: Path, progress: Progress, part: str = "") -> Fo
         pixels.append(images.reshape(len(images), -1))
         labels.append(read_idx(data / f"{start}-labels-idx1-ubyte.gz"))
         paths += [f"{file}#{row}" for row in range(len(images))]
-    how = {"packages": {package.file: package.sha256}, **({"part": part} if part else {})}
-    levels = np.concatenate(pixels)
-    return grey_images(source, folder, paths, np.concatenate(labels), levels, 255, expected, how)
+    provenance = {"packages": {package.file: package.sha256}, **({"part": part} if part else {})}
+    arrays = np.concatenate(labels), np.concatenate(pixels)
+    return grey_images(source, folder, paths, *arrays, 255, expected, provenance)
 
 
 def _digits(source: Source, folder: Path) -> Found:
-    """Take the digits from scikit-learn, if they are those the release was made of."""
+    """Take the digits from scikit-learn; SourceError if they are not the pinned ones."""
     raw = require("sklearn.datasets").load_digits()
     pixels = raw.images.astype(np.uint8).reshape(-1, 64)
     digest = sha256_of_bytes(pixels.tobytes())
@@ -62,8 +63,8 @@ def _digits(source: Source, folder: Path) -> Found:
             fix="install a scikit-learn that ships the UCI digits unchanged",
         )
     paths = [f"digits.csv.gz#{row}" for row in range(len(pixels))]
-    how = {"source": "sklearn.datasets.load_digits", "pixels_sha256": digest}
-    return grey_images(source, folder, paths, raw.target, pixels, 16, source.expected, how)
+    provenance = {"source": "sklearn.datasets.load_digits", "pixels_sha256": digest}
+    return grey_images(source, folder, paths, raw.target, pixels, 16, source.expected, provenance)
 
 
 def grey_images(
@@ -76,7 +77,7 @@ def grey_images(
     expected: Mapping[str, int],
     provenance: Mapping[str, Any],
 ) -> Found:
-    """Give square images of an array in class order, then source order.
+    """Return square images of an array by class, then in the source's order.
 
     `labels` (N,) are positions in `expected`, by class name; `pixels`, uint8 (N, D), are grey
     levels 0..`white`, and their SHA-256 is an image's.
@@ -95,12 +96,12 @@ def grey_images(
         return require("PIL.Image").fromarray(grey).convert("RGB")
 
     return Found(
-        {name: [item(row) for row in of_class] for name, of_class in rows.items()},
+        {name: [item(row) for row in class_rows] for name, class_rows in rows.items()},
         folder,
         expected=expected,
         provenance=provenance,
         picture=picture,
-        pixels=pixels[[row for of_class in rows.values() for row in of_class]],
+        pixels=pixels[list(chain.from_iterable(rows.values()))],
         white=white,
     )
 
@@ -108,7 +109,8 @@ def grey_images(
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read an array of bytes from a gzipped idx file.
 
-    It starts with 0, 0, 8 and the number of dimensions; their sizes follow as big-endian int32.
+    The file starts with 0, 0, 8 and the number of dimensions; their sizes follow as big-endian
+    int32.
     """
     try:
         data = gzip.decompress(path.read_bytes())

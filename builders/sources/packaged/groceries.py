@@ -2,9 +2,9 @@
 
 The wheel holds a part of GroceryStoreDataset (Klasson et al., WACV 2019) as one Parquet file; its
 column `__index_level_0__` is the row of each photo in three lists of files, one after the other.
-Its 661 test photos are in it twice; one of each is kept.  Photos of one scene are a group: those
-that studies/checks/grocery_scenes.py has linked are in `groceries_groups.json`, and every other
-photo is a group of its own.
+It has its 661 test photos twice; one of each is kept.  Photos of one scene are a group: those that
+studies/checks/grocery_scenes.py has linked are in `groceries_groups.json`, and every other photo is
+a group by itself.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
     data = unpacked(package, folder, source.name) / DATA
     progress(f"{source.name}: images2.parquet")
     photos, doubles = read_photos(data)
-    scene = group_of(frozen_groups())
+    scene_of = group_of(frozen_groups())
     classes: dict[str, list[Item]] = {}
     for name in sorted(photos, key=lambda name: (fine_class(name), name)):
         digest = sha256_of_bytes(photos[name])
-        item = Item(name, scene.get(name, name), CREATOR, source.licence, digest)
+        item = Item(name, scene_of.get(name, name), CREATOR, source.licence, digest)
         classes.setdefault(fine_class(name), []).append(item)
     return Found(
         classes,
@@ -62,7 +62,7 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
 
 
 def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
-    """Read the file of every photo by its name, and how many rows hold a photo that came before."""
+    """Read the file of every photo by its name, and count the rows that repeat a photo."""
     try:
         lists = [(data / f"{part}_list.txt").read_text(encoding="utf-8") for part in PARTS]
         table = pq.read_table(data / "images2.parquet")
@@ -79,8 +79,7 @@ def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
     photos: dict[str, bytes] = {}
     for number, (index, *labels, photo) in enumerate(row.values() for row in rows):
         name = names[int(index)] if int(index) < len(names) else ""
-        part, *_, _ = [*name.split("/"), ""]
-        if [part, coarse_class(name), fine_class(name)] != labels:
+        if [name.partition("/")[0], coarse_class(name), fine_class(name)] != labels:
             raise SourceError(
                 f"groceries: row {number} of images2.parquet is {'/'.join(labels)}, but the lists "
                 f"of files name it {name or 'not at all'}",
@@ -93,18 +92,18 @@ def read_photos(data: Path) -> tuple[dict[str, bytes], int]:
 
 
 def coarse_class(name: str) -> str:
-    """Give Apple, of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
+    """Return Apple of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
     return "".join(name.split("/")[1:2])
 
 
 def fine_class(name: str) -> str:
-    """Give Pink-Lady, of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
+    """Return Pink-Lady of ``train/Apple/Pink-Lady/Pink-Lady_028.jpg``."""
     return "".join(name.split("/")[-2:-1])
 
 
 @cache
 def frozen_groups() -> Sequence[Sequence[str]]:
-    """Read the groups of two and more photos of one scene."""
+    """Read the groups of two or more photos of one scene."""
     text = Path(__file__).with_name("groceries_groups.json").read_text(encoding="utf-8")
     groups: Sequence[Sequence[str]] = json.loads(text)
     return groups

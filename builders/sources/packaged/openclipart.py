@@ -1,15 +1,15 @@
 """Drawings of the Open Clip Art Library 0.18, from its Debian packages.
 
 The PNG files come from openclipart-png; title, description, tags, creator and licence from the
-RDF of the SVG file at the same path in openclipart-svg.  A picture is a regular file; it is filed
-under the folder that it lies in and under every folder that holds a symbolic link to it.
+RDF of the SVG file at the same path in openclipart-svg.  A picture is a regular file; its themes
+are its folder and every folder with a symbolic link to it.
 
 1. Themes that are no subject are left out.
-2. So are pictures without a licence or under another than public domain, those with an SVG that
+2. So are pictures without a licence or with another than public domain, those with an SVG that
    refers to a missing file, blank ones, and those of more than 175 million pixels.
-3. Pictures with the same pixels are one: the first path stays, filed wherever any of them is.
-4. A class is a theme of two levels (`animals/birds`) with all that lies below it, or a first-level
-   theme with no sub-theme of 20 pictures; what else lies directly in one is left out.
+3. Pictures with the same pixels are one: the first path is kept, with the themes of all.
+4. A class is a theme of two levels (`animals/birds`) with all pictures below it, or a first-level
+   theme with no sub-theme of 20 pictures; other pictures directly in a theme are left out.
 5. Pictures in two classes are left out, and then classes of fewer than 20 pictures.
 """
 
@@ -33,11 +33,11 @@ LICENCES = {
     "Public Domain": "public domain",
     "http://creativecommons.org/licenses/GPL/2.0/": "GPL-2.0",
 }
-"""By what stands in the RDF; other licences keep their name."""
+"""Names of licences by their text in the RDF; other licences keep it as their name."""
 
 
 def read_text(path: Path) -> Text:
-    """Read the RDF of an SVG file; of several works the first, several licences joined.
+    """Read the RDF of an SVG file: its first work, and all its licences.
 
     ValueError if the file is not well-formed XML.
     """
@@ -88,39 +88,40 @@ MIN_IMAGES = 20
 def sort_into_classes(
     filed: Mapping[str, list[str]], pixels: Mapping[str, str], left_out: dict[str, int]
 ) -> dict[str, list[str]]:
-    """Follow steps 3 to 5 of the rule: gives the pictures of each class, both sorted.
+    """Return the pictures of each class, both sorted: steps 3 to 5 of the rule.
 
-    `filed` has the folders of each picture, `pixels` what each shows, equal for duplicates.
+    `filed` has the folders of each picture, `pixels` a digest that duplicates share.
     """
-    first: dict[str, str] = {}
-    themes: dict[str, set[str]] = {}
+    first_of_pixels: dict[str, str] = {}
+    folders_of: dict[str, set[str]] = {}
     for path, folders in filed.items():
-        themes.setdefault(first.setdefault(pixels[path], path), set()).update(folders)
-    left_out["doubles"] = len(filed) - len(themes)
+        first = first_of_pixels.setdefault(pixels[path], path)
+        folders_of.setdefault(first, set()).update(folders)
+    left_out["doubles"] = len(filed) - len(folders_of)
 
-    below: dict[str, set[str]] = {}
-    for path, its_folders in themes.items():
+    paths_of: dict[str, set[str]] = {}
+    for path, its_folders in folders_of.items():
         for folder in its_folders:
-            below.setdefault(_theme(folder), set()).add(path)
+            paths_of.setdefault(_theme(folder), set()).add(path)
     divided = {
         theme.partition("/")[0]
-        for theme, paths in below.items()
+        for theme, paths in paths_of.items()
         if "/" in theme and len(paths) >= MIN_IMAGES
     }
     classes: dict[str, list[str]] = {}
     counts = {"too general": 0, "in two classes": 0}
-    for path, its_folders in themes.items():
-        of_picture = set()
+    for path, its_folders in folders_of.items():
+        labels = set()
         for folder in its_folders:
             root = folder.partition("/")[0]
             if root not in divided:
-                of_picture.add(root)
+                labels.add(root)
             elif folder != root:
-                of_picture.add(_theme(folder))
-        if len(of_picture) == 1:
-            classes.setdefault(of_picture.pop(), []).append(path)
+                labels.add(_theme(folder))
+        if len(labels) == 1:
+            classes.setdefault(labels.pop(), []).append(path)
         else:
-            counts["in two classes" if of_picture else "too general"] += 1
+            counts["in two classes" if labels else "too general"] += 1
     large = {
         label: sorted(paths) for label, paths in sorted(classes.items()) if len(paths) >= MIN_IMAGES
     }
@@ -130,7 +131,7 @@ def sort_into_classes(
 
 
 def _theme(folder: str) -> str:
-    """Take the first two levels of a folder."""
+    """Return the first two levels of a folder."""
     return "/".join(folder.split("/")[:2])
 
 
@@ -140,21 +141,22 @@ PUBLIC_DOMAIN = "public domain"
 
 def find(source: Source, folder: Path, progress: Progress) -> Found:
     """Find the drawings in the folder that ``fslbench-build fetch`` has filled."""
-    png, every, text = _drawings(source, folder, progress)
-    left_out = {"in no subject": len(every) - len(text)}
-    reasons = {path: _unfit(own) for path, own in text.items()}
+    png, themes_of, text_of = _drawings(source, folder, progress)
+    left_out = {"in no subject": len(themes_of) - len(text_of)}
+    reasons = {path: _unfit(text) for path, text in text_of.items()}
     left_out |= sorted(Counter(reason for reason in reasons.values() if reason).items())
-    filed = {path: every[path] for path, reason in reasons.items() if not reason}
-    seen = _look(png, filed, progress)
-    left_out["blank"] = sum(picture.blank for picture in seen.values())
-    left_out["too large"] = sum(picture.pixels is None for picture in seen.values())
-    pixels = {path: own.pixels for path, own in seen.items() if own.pixels and not own.blank}
-    classes = sort_into_classes({path: filed[path] for path in sorted(pixels)}, pixels, left_out)
+    fit = [path for path, reason in reasons.items() if not reason]
+    looks = _look(png, fit, progress)
+    left_out["blank"] = sum(look.blank for look in looks.values())
+    left_out["too large"] = sum(look.pixels is None for look in looks.values())
+    pixels = {path: look.pixels for path, look in looks.items() if look.pixels and not look.blank}
+    filed = {path: themes_of[path] for path in sorted(pixels)}
+    classes = sort_into_classes(filed, pixels, left_out)
     prefix = png.relative_to(folder).as_posix()
 
     def item(path: str) -> Item:
-        creator, licence = text[path].creator, text[path].licence
-        return Item(f"{prefix}/{path}", None, creator, licence, seen[path].sha256 or None)
+        text, sha256 = text_of[path], looks[path].sha256 or None
+        return Item(f"{prefix}/{path}", None, text.creator, text.licence, sha256)
 
     return Found(
         {label: [item(path) for path in paths] for label, paths in classes.items()},
@@ -165,7 +167,7 @@ def find(source: Source, folder: Path, progress: Progress) -> Found:
             "left_out_by_rule": left_out,
         },
         finish=crop_to_drawing,
-        texts={f"{prefix}/{path}": own.sentences for path, own in text.items() if own.sentences},
+        texts={f"{prefix}/{p}": text.sentences for p, text in text_of.items() if text.sentences},
         superclass_of={label: label.partition("/")[0] for label in classes},
     )
 
@@ -177,7 +179,7 @@ def texts(folder: Path) -> dict[str, Text]:
 
 
 def filings(png: Path) -> dict[str, list[str]]:
-    """List the folders of some subject that file each picture: its own and its links'."""
+    """List the themes of each picture that are subjects: its folder and those of its links."""
     root = png.resolve()
     filed: dict[str, list[str]] = {}
     for path in sorted(png.rglob("*.png")):
@@ -190,7 +192,7 @@ def filings(png: Path) -> dict[str, list[str]]:
                 fix="remove openclipart-png and run fslbench-build fetch openclipart again",
             )
         themes = filed.setdefault(picture.relative_to(root).as_posix(), [])
-        if not any(theme == no or theme.startswith(f"{no}/") for no in NO_SUBJECT):
+        if not f"{theme}/".startswith(tuple(f"{no_subject}/" for no_subject in NO_SUBJECT)):
             themes.append(theme)
     return filed
 
@@ -205,10 +207,10 @@ def _unfit(text: Text) -> str:
 def _drawings(
     source: Source, folder: Path, progress: Progress
 ) -> tuple[Path, dict[str, list[str]], dict[str, Text]]:
-    """Give the folder of pictures, the themes that file each, and words of those of a subject."""
+    """Return the folder of pictures, the themes of each, and the texts of those with themes."""
     png, svg = (
-        unpacked(package, folder, source.name) / at
-        for package, at in zip(source.packages, (PNG, SVG), strict=True)
+        unpacked(package, folder, source.name) / subfolder
+        for package, subfolder in zip(source.packages, (PNG, SVG), strict=True)
     )
     filed = filings(png)
     paths = [path for path, themes in filed.items() if themes]
@@ -228,13 +230,13 @@ def _drawings(
 
 
 def _look(png: Path, paths: Collection[str], progress: Progress) -> dict[str, Look]:
-    """Look at each picture; damaged ones, of no SHA-256, are like no other."""
+    """Look at each picture; a damaged one gets no SHA-256 and is like no other."""
 
-    def one(path: str) -> Look:
+    def look_or_damaged(path: str) -> Look:
         try:
             return look(png / path)
         except (OSError, SourceError):
             return Look("", f"damaged: {path}")
 
     text = f"openclipart: {{}} of {len(paths)} drawings looked at"
-    return dict(zip(paths, in_threads(one, paths, progress, text), strict=True))
+    return dict(zip(paths, in_threads(look_or_damaged, paths, progress, text), strict=True))
