@@ -17,7 +17,7 @@ from builders.training.building import check_method
 from builders.training.folder import ABOUT, CHECKPOINT, begun, check_same, finished
 from builders.training.images import data_digest, keep_images, kept_digests, load_images
 from builders.training.run import train
-from builders.training.settings import RunSettings, read_settings
+from builders.training.settings import RunSettings, read_settings, settings_in
 from builders.training.trained import check_start, read_finished, start_name
 from fslbench_data.files import is_kept
 
@@ -136,7 +136,7 @@ def _check_images(training: Planned) -> None:
     file = training.name.rpartition("-")[0]
     for folder in sorted(training.folder.parent.glob(f"{escape(file)}-*")):
         about = begun(folder)
-        if about is not None and about["settings"]["data"] == training.settings.describe()["data"]:
+        if about is not None and settings_in(about["settings"]).data == training.settings.data:
             check_same(about, {"images": images}, folder)
 
 

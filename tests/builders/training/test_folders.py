@@ -77,8 +77,16 @@ def test_images_are_read_once_and_finished_ones_left(run, monkeypatch):
     assert _train("proto.toml") == (first, ["proto-0: finished before", "wrote out"])
     assert before == {p: p.read_bytes() for p in (run.parent / "out").rglob("*") if p.is_file()}
     assert _train("proto.toml", "--seed", 0, "--seed", 1)[0][0] == first[0]
+    out = run.parent / "out/proto-0"
+    (out / WEIGHTS).unlink()
+    lines, told = _train("proto.toml")
+    assert lines == first
+    assert told[0] == "proto-0: its weights are gone or damaged, and it is trained again"
+    _tell(out, images={"train": "0" * 64, "validate": "0" * 64})
+    for seed in ((), ("--seed", 2)):
+        assert "proto-0 was begun with other images" in _refused("proto.toml", *seed)
     shutil.rmtree("out/.images")
-    assert _train("proto.toml")[0] == first  # which no image is needed for
+    assert _train("proto.toml")[1][0] == "proto-0: finished before"  # no image is needed for it
 
 
 def test_kept_images_are_those_read_and_anew_where_the_raw_folder_changed(tmp_path):
@@ -168,6 +176,19 @@ FILES = [
     ("steps = 4", 'steps = 4\nschedule = "step"', "step_size is"),
     ("steps = 4", "steps = 4\nwarmup = 4", "warmup is 4"),
     ("steps = 4", "steps = 4\n[augmentation]\npadding = 2", "padding is 2"),
+    *(
+        ("steps = 4", f"steps = 4\n{line}", said)
+        for line, said in (
+            ("milestones = [2]", "milestones is"),
+            ('schedule = "multistep"\nmilestones = [5]', "milestones is"),
+            ("step_size = 2", "step_size is 2"),
+            ("gamma = 0.5", "gamma is 0.5"),
+            ("momentum = 0.5", "momentum is 0.5"),
+            ("[augmentation]\nscale = [0.5, 1.0]", "scale is"),
+            ("[augmentation]\njitter = [0.0, 0.0, 0.1, 0.0]", "jitter is"),
+        )
+    ),
+    ("channels = 4", "channels = 4\ndrop = 0.1", "drop is 0.1"),
 ]
 
 
