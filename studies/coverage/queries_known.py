@@ -42,6 +42,8 @@ LIMIT, MEAN_LIMIT, WIDEST = 92.5, 94.0, 1.15
 TASKS = 600
 CENTRES = 10
 TRUE_TASKS, AT_ONCE = 40_000, 1_000
+WRONG = 0.01
+"""The share of images that are always answered wrongly, on lines that say so."""
 RUNS, OF_RUN = 3, np.float32(0.5)
 """Runs of a line with several, and the standard deviation of an image's place between them."""
 
@@ -79,6 +81,9 @@ LINES = (
     _line("hard images", 30, 60, "5w5s10q", World(hard_images=0.7)),
     _line("two lobes", 15, 100, "5w5s15q", World(lobes=2.0, spread=1.5)),
     _line("three runs", 20, 100, "5w1s15q"),
+    _line("always wrong", 10, 30, "5w5s5q", World(spread=3.0)),
+    _line("always wrong", 10, 60, "5w5s5q", World(spread=3.0)),
+    _line("always wrong", 30, 60, "5w5s5q", World(spread=3.0)),
 )
 
 
@@ -101,6 +106,9 @@ def _right(line: Line, rng: np.random.Generator, images: Array, *roles: Array) -
             seen = images + OF_RUN * moved
         shown, asked = ([v[role] for v in views(seen, 2)] for role in roles)
         found = right_queries(shown, asked).astype(np.uint8)
+        if line.about == "always wrong":
+            wrong = rng.random(images.shape[:-1]) < WRONG
+            found[:, wrong[roles[1]].reshape(found.shape[1:])] = 0
         total = total + found if total.size else found
     return total
 
