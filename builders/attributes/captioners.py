@@ -83,8 +83,8 @@ CAPTIONERS = (*(f"{family}[@FOLDER]" for family in FAMILIES), f"{COCA}[:ARCH/TAG
 
 def check_captioner(name: str, where: str = "") -> tuple[str, str]:
     """Split a captioner's name into its family and its folder or network ('' without one)."""
-    family, at, folder = name.partition("@")
-    if family in FAMILIES and bool(at) == bool(folder):
+    family, at_sign, folder = name.partition("@")
+    if family in FAMILIES and bool(at_sign) == bool(folder):
         return family, folder
     family, colon, network = name.partition(":")
     if family == COCA and (not colon or all(network.partition("/"))):

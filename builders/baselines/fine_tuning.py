@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError
 from benchmark_spec.extras import require
-from builders.baselines.heads import MOMENTUM, RATE, STEPS, Tensor, cosine_decay, full_precision
+from builders.baselines.heads import MOMENTUM, RATE, STEPS, cosine_decay, full_precision
+from builders.training.logistic import Tensor
 
 BACKBONE_RATE = 1e-4
 _QUERIES_AT_ONCE = 100

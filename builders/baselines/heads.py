@@ -16,10 +16,7 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import SpecError, UnknownNameError
 from benchmark_spec.extras import require
-from builders.training.logistic import logistic_regression
-
-Tensor = Any
-"""A ``torch.Tensor``."""
+from builders.training.logistic import Tensor, logistic_regression
 
 MOST_TASKS = 64
 """Tasks at once on a CPU: more do not fit into its cache."""

@@ -15,10 +15,11 @@ from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import suite_of
 from builders.baselines.fine_tuning import FineTuner
-from builders.baselines.heads import HEADS, Predictor, Tensor, head_of
+from builders.baselines.heads import HEADS, Predictor, head_of
 from builders.execution.engine import Engine, LocalEngine, Work, reproducible
 from builders.features.backbone import Backbone
 from builders.features.processor import default_threads
+from builders.training.logistic import Tensor
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.files.pictures import decode
 from fslbench_data.release.features import Features

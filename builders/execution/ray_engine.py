@@ -65,7 +65,7 @@ class RayEngine:
                 _stop(run)
 
     def _connected(self) -> Any:
-        """Connect Ray to the cluster."""
+
         ray = require("ray", "ray")
         if ray.is_initialized():
             return ray
@@ -111,10 +111,7 @@ def _unconnected(error: Exception, address: str, *, reachable: bool) -> EngineEr
 
 
 def _is_reachable(address: str) -> bool:
-    """Return whether the address is of a server, which must accept connections.
-
-    Raises OSError if it does not, for which Ray would wait for minutes.
-    """
+    """Return whether the address names a server; OSError at once if it cannot be reached."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if colon and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()

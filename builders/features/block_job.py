@@ -6,7 +6,6 @@ computed in one process, in batches of one size from its first image on.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import shutil
 from abc import ABC, abstractmethod
@@ -29,7 +28,7 @@ from builders.execution.steps import Journal, Made, Step
 from builders.features.backbone import TRITON, DType
 from builders.features.decoding import Batch, Batches, Reader, problem_of
 from builders.features.processor import Device, check_facts, default_threads, facts
-from builders.sources.image_set import ImageSet
+from builders.sources.image_set import ImageSet, sha256_of_bytes
 from fslbench_data.evaluation.progress import Progress
 from fslbench_data.files import whole_file
 
@@ -61,8 +60,6 @@ class Settings:
         Processor threads for each process that computes; by default all, for a GPU 16.
     block
         Images of a block; by default 1024 on a GPU and 128 elsewhere.
-    engine
-        The engine that computes the blocks.
     """
 
     weights: Path | None = None
@@ -268,7 +265,7 @@ class WorkFolder(Journal):
         np.save(file, np.ascontiguousarray(values), allow_pickle=False)
         with whole_file(self.folder / name, clear=False, follow=False) as temporary:
             temporary.write_bytes(file.getvalue())
-        return Made({name: hashlib.sha256(file.getvalue()).hexdigest()})
+        return Made({name: sha256_of_bytes(file.getvalue())})
 
     def values(self, block: int) -> NDArray[Any]:
         """Return a finished block: float16 (n, D), or texts (n,)."""

@@ -97,24 +97,24 @@ def loading(name: str, path: Path) -> Iterator[None]:
 def find_open_clip(spec: str, folder: Path | None, family: str = "open_clip") -> Checkpoint:
     """Find the weights of ``ARCH/TAG_OR_FILE``; their name begins with `family`."""
     open_clip = require("open_clip")
-    arch, _, wanted = spec.partition("/")
+    arch, _, tag_or_file = spec.partition("/")
     if arch not in open_clip.list_models():
         raise UnknownNameError("open_clip architecture", arch, open_clip.list_models())
     by_hand = f"{family}:{arch}/FILE"
-    tag = open_clip.get_pretrained_cfg(arch, wanted) if wanted else {}
+    tag = open_clip.get_pretrained_cfg(arch, tag_or_file) if tag_or_file else {}
     if tag:
-        name = f"{family}:{arch}/{wanted}"
+        name = f"{family}:{arch}/{tag_or_file}"
         repo, _, file_name = tag["hf_hub"].rpartition("/")  # owner/name/ or owner/name/file
         file_name = file_name or "open_clip_pytorch_model.bin"
         usual = file_name == "open_clip_pytorch_model.bin"
         safe = "open_clip_model" if usual else Path(file_name).stem
         files = (f"{safe}.safetensors", file_name)
         return Checkpoint(name, arch, *hub_file(name, repo, files, by_hand), tag)
-    if wanted and (file := local_file(wanted, folder)):
+    if tag_or_file and (file := local_file(tag_or_file, folder)):
         return Checkpoint(f"{family}:{arch}/{file.name}", arch, file, {"file": file.name}, {})
     raise UnknownNameError(
         f"weights of open_clip's {arch}",
-        wanted,
+        tag_or_file,
         open_clip.list_pretrained_tags_by_model(arch),
         fix=f"or the path of a checkpoint: {by_hand}",
     )
@@ -170,7 +170,7 @@ def open_clip_preprocessing(config: dict[str, Any]) -> Preprocessing:
 def find_timm(spec: str, folder: Path | None) -> Checkpoint:
     """Find the weights of ``MODEL[@FILE]``."""
     timm = require("timm")
-    model, at, wanted = spec.partition("@")
+    model, at_sign, path = spec.partition("@")
     arch, _, tag = model.partition(".")
     if not timm.is_model(arch):
         raise UnknownNameError("timm model", arch, timm.list_models())
@@ -179,11 +179,11 @@ def find_timm(spec: str, folder: Path | None) -> Checkpoint:
         raise UnknownNameError(f"weights of timm's {arch}", tag, tags)
     config, name = timm.get_pretrained_cfg(model), f"timm:{model}"
     by_hand = f"{name}@FILE"
-    if at:
-        given = local_file(wanted, folder)
-        if given is None:
-            raise BackboneError(f"there is no file {wanted}", where=by_hand)
-        return Checkpoint(f"{name}@{given.name}", model, given, {"file": given.name}, config)
+    if at_sign:
+        file = local_file(path, folder)
+        if file is None:
+            raise BackboneError(f"there is no file {path}", where=by_hand)
+        return Checkpoint(f"{name}@{file.name}", model, file, {"file": file.name}, config)
     if config.hf_hub_id:
         file, weights = hub_file(name, config.hf_hub_id, TIMM_FILES, by_hand)
     elif config.url:
@@ -195,8 +195,8 @@ def find_timm(spec: str, folder: Path | None) -> Checkpoint:
         )
     else:
         raise BackboneError(f"timm has no weights of {model}", fix=f"name a checkpoint: {by_hand}")
-    more = {"tag": config.tag, "licence": config.license}
-    weights |= {key: value for key, value in more.items() if value}
+    described = {"tag": config.tag, "licence": config.license}
+    weights |= {key: value for key, value in described.items() if value}
     return Checkpoint(name, model, file, weights, config)
 
 

@@ -6,7 +6,6 @@ of a JPEG file that the GPU decodes to the same picture; the GPU does the rest, 
 
 from __future__ import annotations
 
-import hashlib
 import math
 import sys
 import warnings
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import EngineError, SourceError
 from benchmark_spec.extras import require
 from builders.features.backbone import Preprocessing
-from builders.sources.image_set import ImageSet
+from builders.sources.image_set import ImageSet, sha256_of_bytes
 from builders.sources.packaged import canaries
 from fslbench_data.files.pictures import ORIENTATION, decode, opened
 
@@ -91,7 +90,7 @@ class Reader:
             picture = self.images.picture(path)
         else:
             data = file.read_bytes()
-            if expected and hashlib.sha256(data).hexdigest() != expected:
+            if expected and sha256_of_bytes(data) != expected:
                 raise ValueError(f"is another file than was read before: not SHA-256 {expected}")
             if self.for_gpu and not self._checks and is_plain_jpeg(data):
                 return np.frombuffer(bytearray(data), dtype=np.uint8)

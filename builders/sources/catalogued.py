@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +19,7 @@ from benchmark_spec import schemas
 from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.extras import require
 from builders.sources.checking import Found
-from builders.sources.image_set import Item, Progress, images_table
+from builders.sources.image_set import Item, Progress, images_table, sha256_of_bytes
 from builders.sources.raw_files import (
     folders,
     image_files,
@@ -394,7 +393,7 @@ def _open_bitmaps(path: Path) -> Bitmaps:
 def _drawings_table(bitmaps: Bitmaps, label: str, class_id: int, first: int) -> pa.Table:
     """Make the table of one class; its ids begin with `first`."""
     rows = len(bitmaps)
-    digests = [hashlib.sha256(drawing).hexdigest() for drawing in np.array(bitmaps, order="C")]
+    digests = [sha256_of_bytes(drawing.tobytes()) for drawing in np.array(bitmaps)]
     order = text_order(rows)
     name_type = schemas.IMAGES.field("class_name").type
     return images_table(

@@ -51,8 +51,6 @@ class Found(Known):
         and cropped, such as by an inversion.
     table
         Makes the images table of classes of some sizes.
-    superclass_of
-        The superclass of each class.
     """
 
     classes: Mapping[str, Sequence[Any]]

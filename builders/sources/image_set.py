@@ -248,18 +248,15 @@ def _states(folder: str, below: str, seen: set[tuple[int, int]]) -> Iterator[byt
 
 def check_same(images: ImageSet, recorded: pa.Table, superclasses: Sequence[str] | None) -> None:
     """Refuse images or superclasses that changed since an unfinished build read them."""
-    build = "since the unfinished build read"
-    if content_digest(recorded) != content_digest(images.images):
-        differing = differing_images(recorded, images.images)
-        differing = differing or differing_images(images.images, recorded)
+    table, since = images.images, "changed since the unfinished build read"
+    if content_digest(recorded) != content_digest(table):
+        differing = differing_images(recorded, table) or differing_images(table, recorded)
+        change = f"what is known of images {since} it: order, groups, creators or licences"
         if differing:
-            count = f"{len(differing)} image{'s' if len(differing) != 1 else ''}"
-            change = f"{count} changed {build} it: {listing(differing)}"
-        else:
-            known = "order, groups, creators or licences"
-            change = f"what is known of images changed {build} it: {known}"
+            images_changed = f"{len(differing)} image{'s' if len(differing) != 1 else ''}"
+            change = f"{images_changed} {since} it: {listing(differing)}"
     elif superclasses != images.superclasses:
-        change = f"the superclasses of its classes changed {build} them"
+        change = f"the superclasses of its classes {since} them"
     else:
         return
     raise SourceError(

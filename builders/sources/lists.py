@@ -18,8 +18,7 @@ LISTS = {
     "texts": ("path", "text", " (let it end after the comma)"),
     "attributes": ("path", "attributes", " (let it end after the comma)"),
 }
-"""The two names in the header of the CSV file of each option, and advice for a line without value.
-"""
+"""By option: the header of its CSV file, and the advice for a line without a value."""
 
 _BLANK = ("texts", "attributes")
 """Lists with lines that may be without a value."""
@@ -83,9 +82,9 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
             where=f"{file}, line{'s' if len(empty) > 1 else ''} {listing([*empty])}",
             expected=expected,
         )
-    of_classes = option == "superclasses"
-    what = "names are no classes" if of_classes else "paths are no images"
-    place, example = ("folders of", "cat") if of_classes else ("paths relative to", "cat/1.jpg")
+    lists_classes = option == "superclasses"
+    what = "names are no classes" if lists_classes else "paths are no images"
+    place, example = ("folders of", "cat") if lists_classes else ("paths relative to", "cat/1.jpg")
     where = f"{place} {folder}, such as {min(known, default=example)}"
     if unknown := [key for key in rows if key not in known]:
         raise SourceError(
@@ -93,14 +92,14 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
             where=str(file),
             expected=where,
         )
-    if not of_classes and not any(rows.values()):
+    if not lists_classes and not any(rows.values()):
         expected = expected if option == "groups" else where
         raise SourceError(f"{name} lists no image", where=str(file), expected=expected)
     missing = sorted(set(known) - rows.keys()) if option != "groups" else []
     if missing:
         raise SourceError(
-            f"{name}: {len(missing)} of {len(known)} {'classes' if of_classes else 'images'} are "
-            f"not listed: {listing(missing, 4)}",
+            f"{name}: {len(missing)} of {len(known)} {'classes' if lists_classes else 'images'} "
+            f"are not listed: {listing(missing, 4)}",
             where=str(file),
             expected=f"{expected}, or no list at all",
             fix=f"add a line for each{no_value}",

@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmark_spec.errors import RefusedPictureError, SourceError
 from benchmark_spec.extras import require
+from builders.sources.image_set import sha256_of_bytes
 from fslbench_data.files import open_regular
 from fslbench_data.files.pictures import Picture, decode, loaded, opened, rgb
 
@@ -62,7 +63,7 @@ def check_file(path: Path, *, svg: bool = False) -> tuple[str, str]:
         return "", f"is damaged: no XML: {error}"
     if tag != "{http://www.w3.org/2000/svg}svg":
         return "", f"is damaged: no SVG drawing, but {tag.rpartition('}')[2]!r}"
-    return hashlib.sha256(data).hexdigest(), ""
+    return sha256_of_bytes(data), ""
 
 
 def check_bytes(data: bytes) -> tuple[str, str]:
@@ -77,7 +78,7 @@ def check_bytes(data: bytes) -> tuple[str, str]:
         return "", f"is refused: {error.what}"
     except SourceError as error:
         return "", f"is damaged: {error.what}"
-    return hashlib.sha256(data).hexdigest(), ""
+    return sha256_of_bytes(data), ""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def look(path: Path) -> Look:
     A value c over white at opacity a is (c·a + 255·(255 - a) + 127) // 255.
     """
     data = path.read_bytes()
-    digest = hashlib.sha256(data).hexdigest()
+    digest = sha256_of_bytes(data)
     try:
         with opened(data) as file:
             picture = loaded(file)

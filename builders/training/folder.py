@@ -144,13 +144,13 @@ def save(
     progress: Progress,
 ) -> None:
     """Write the checkpoint that a stopped training continues from."""
-    kept = {
+    checkpoint = {
         "about": json.dumps(about),
         "method": method.state_dict(),
         "optimizer": optimizer.state_dict(),
         "progress": asdict(progress),
     }
-    _save(folder / CHECKPOINT, kept)
+    _save(folder / CHECKPOINT, checkpoint)
 
 
 def resume(

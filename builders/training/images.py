@@ -178,11 +178,6 @@ _PLACEHOLDERS = dict.fromkeys(ABOUT_OPTIONS[:4], "unsaid")
 """Options of a data set of one's own that a release requires and a training does not."""
 
 
-def _raw_folder(data: DataSettings, raw: Path | None) -> Path | None:
-    """Return the folder below `raw` that has a training's images."""
-    return None if raw is None else raw / (data.folder or data.source)
-
-
 def read_images(
     data: DataSettings, raw: Path | None, progress: Callable[[str], None]
 ) -> tuple[TrainingImages, TrainingImages]:
@@ -192,8 +187,8 @@ def read_images(
         chosen = ", ".join(f"{key} = {value}" for key, value in part.items())
         progress(f"reading {data.source}{': ' if chosen else ''}{chosen}")
         options = {**(_PLACEHOLDERS if data.source in GENERAL else {}), **part}
-        folder = _raw_folder(data, raw)
-        if folder is not None and "folder" in options:
+        folder = raw and raw / data.raw_name
+        if folder and "folder" in options:
             folder /= options.pop("folder")
         images = read_source(
             data.source, folder, name=data.source, options=options, progress=progress
@@ -223,7 +218,7 @@ def keep_images(
 
     They are read anew if `raw` is named and its files have changed.
     """
-    state = raw_state(_raw_folder(data, raw))
+    state = raw_state(raw and raw / data.raw_name)
     if is_kept(path):
         with _kept_arrays(path) as kept:
             if raw is None or str(kept["state"]) == state:

@@ -70,8 +70,6 @@ class Method(nn.Module):
         Whether weights change with each task: such a method skips closed sets of thousands.
     keeps_way
         Whether its last layer has an output for each class of a training task.
-    network
-        Computes maps of images.
     """
 
     trained_by: ClassVar[Trained] = "episodes"

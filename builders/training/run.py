@@ -225,5 +225,4 @@ def _rates(training: TrainingSettings) -> Iterator[float]:
 
 
 def _device(method: Method) -> torch.device:
-    """Return the device of a method's weights."""
     return next(method.parameters()).device

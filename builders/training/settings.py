@@ -79,6 +79,11 @@ class DataSettings(Struct, frozen=True, forbid_unknown_fields=True):
     std: tuple[_Above0, ...] = ()
 
     @property
+    def raw_name(self) -> str:
+        """The name of the images' folder among the raw folders."""
+        return self.folder or self.source
+
+    @property
     def inputs(self) -> int:
         """How many channels images have."""
         return self.channels or 1

@@ -209,10 +209,9 @@ def levels_for(
         return read_levels(
             lambda number: decode(paths[number]), len(paths), data, f"{dataset}: image"
         )
-    recorded = release.images(dataset)
-    if content_digest(recorded) != content_digest(images.images):
-        differing = differing_images(recorded, images.images)
-        differing = differing or differing_images(images.images, recorded)
+    recorded, table = release.images(dataset), images.images
+    if content_digest(recorded) != content_digest(table):
+        differing = differing_images(recorded, table) or differing_images(table, recorded)
         what = f"{len(differing)} images" if differing else "images"
         which = listing(differing) if differing else "in order, groups, creators or licences"
         raise SourceError(

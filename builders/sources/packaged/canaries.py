@@ -7,7 +7,6 @@ the classes, so that a nearest centroid can be computed too.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +51,7 @@ class CanaryImage:
 def digest(pixels: Pixels) -> str:
     """Compute the SHA-256 of a picture's size and pixels."""
     height, width, _ = pixels.shape
-    return hashlib.sha256(f"{height}x{width}:".encode() + pixels.tobytes()).hexdigest()
+    return sha256_of_bytes(f"{height}x{width}:".encode() + pixels.tobytes())
 
 
 _Box = tuple[int, int, int, int]

@@ -75,11 +75,11 @@ class Collection:
 
 
 def place_of(character: str) -> str:
-    """Return the sort key of a character in the order of :func:`shuffled`."""
-    return shuffled(f"U+{ord(character):04X}")
+    """Return the sort key of a character, by :func:`order_key`."""
+    return order_key(f"U+{ord(character):04X}")
 
 
-def shuffled(name: str) -> str:
+def order_key(name: str) -> str:
     """Return the sort key of a name in an arbitrary order."""
     return sha256_of_bytes(name.encode())
 
@@ -153,7 +153,7 @@ def shares(
                 left_out["serifs not stated"] += 1
     codes_of_face: list[list[int]] = [[] for _ in faces]
     for (code, _), numbers in by_design.items():
-        numbers.sort(key=lambda number: shuffled(path_of(faces[number], code)))
+        numbers.sort(key=lambda number: order_key(path_of(faces[number], code)))
         left_out["more of the design"] += len(numbers[OF_DESIGN:])
         for number in numbers[:OF_DESIGN]:
             codes_of_face[number].append(code)
@@ -213,7 +213,7 @@ def distinct(drawings: Iterable[Drawing], left_out: Counter[str]) -> dict[int, l
 def choose(drawings: Iterable[Drawing], script: str, designs: Designs) -> list[Drawing]:
     """Choose a character's images, from each design in turn: step 5 of the rule."""
     by_design: dict[str, list[Drawing]] = {}
-    for drawing in sorted(drawings, key=lambda drawing: shuffled(drawing.path)):
+    for drawing in sorted(drawings, key=lambda drawing: order_key(drawing.path)):
         by_design.setdefault(design_of(drawing.face, script, designs), []).append(drawing)
     in_turn = [
         of_design[turn]
