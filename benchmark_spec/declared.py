@@ -1,7 +1,7 @@
-"""Read the values of files into declared types; an error names the place of what does not fit.
+"""Read values of files into declared types, with errors that name the place.
 
-A type is a `msgspec.Struct` or a dataclass.  A ``Meta(description=...)`` is what an error gives as
-expected, where the type alone is not clear.
+A type is a `msgspec.Struct` or a dataclass.  Its ``Meta(description=...)`` is the text of what is
+expected in an error, where the type alone is not clear.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from benchmark_spec.errors import FSLBenchError, SpecError, UnknownNameError, li
 T = TypeVar("T")
 
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
-_AT = re.compile(rf" - at `\$((?:{_STEP.pattern})*)`$")
+_PLACE = re.compile(rf" - at `\$((?:{_STEP.pattern})*)`$")
 _FIELD = re.compile(r"Object (contains unknown|missing required) field `(.*)`")
 _WORDS = {
     "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number",
     "null": "nothing", "object": "a table", "str": "a text",
 }  # fmt: skip
-"""What msgspec calls types, in the words of our messages."""
-
+"""The words of messages for msgspec's names of types."""
 
 MISSING = "missing"
 
 
 class MisfitError(ValueError):
-    """A declared value that is not what was expected; its text has the place.
+    """A value that does not fit its declaration; the text names its place.
 
-    `places` lead to it from outside in; `known` are the fields there are, of an unknown one.
+    `places` are the fields that lead to it, outermost first; `known` are the valid fields, where a
+    field is unknown.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class MisfitError(ValueError):
         super().__init__(text)
 
     def at(self, where: str) -> FSLBenchError:
-        """Return the error of a file that people write: a SpecError or an UnknownNameError."""
+        """Return the error about a file that people write: a SpecError or an UnknownNameError."""
         if self.known:
             inside = ", ".join([where, *self.places])
             return UnknownNameError("field", self.value, self.known, where=inside)
@@ -58,9 +58,9 @@ class MisfitError(ValueError):
 
 
 def declared(raw: Any, kind: type[T]) -> T:
-    """Return plain values as a type that declares them; MisfitError for what does not fit.
+    """Convert plain values to a declared type; raises a MisfitError if they do not fit.
 
-    Values that do not fit are used up: keys are dropped from them to find which it is.
+    Values that do not fit are changed: keys are dropped from them to find the wrong one.
     """
     try:
         return msgspec.convert(raw, kind)
@@ -69,7 +69,7 @@ def declared(raw: Any, kind: type[T]) -> T:
 
 
 def declared_in(raw: Any, kind: type[T], where: str) -> T:
-    """Return what a file that people write declares; else raise what :meth:`MisfitError.at` gives.
+    """Convert values of a file that people write; raises the error of :meth:`MisfitError.at`.
 
     `where` is the file, and perhaps a part of it.
     """
@@ -80,10 +80,10 @@ def declared_in(raw: Any, kind: type[T], where: str) -> T:
 
 
 def _misfit(raw: Any, kind: Any, text: str) -> MisfitError:
-    """Return the place that msgspec's message is about, its value and what is expected."""
-    message, at, steps = text, _AT.search(text), list[tuple[str, str, str]]()
-    if at:
-        message, steps = text[: at.start()], _STEP.findall(at[1])
+    """Make the error of msgspec's message `text`: its place, value and what is expected."""
+    message, place, steps = text, _PLACE.search(text), list[tuple[str, str, str]]()
+    if place:
+        message, steps = text[: place.start()], _STEP.findall(place[1])
     try:
         return _misfit_at(steps, raw, kind, text, message)
     except (LookupError, TypeError, StopIteration):  # a name of the file looks like a place
@@ -115,24 +115,24 @@ def _misfit_at(
 
 
 def _in_words(message: str) -> str:
-    """Return what msgspec expected, from such as ``Expected `int | null` >= 1, got `str```."""
+    """Translate what msgspec expected, such as ``Expected `int | null` >= 1, got `str```."""
     expected = re.sub("^Expected |, got .*$", "", message)
     names = re.compile("`(.*?)`")
     return names.sub(lambda m: " or ".join(_WORDS.get(t, t) for t in m[1].split(" | ")), expected)
 
 
 def _described(info: Any) -> tuple[str, Any]:
-    """Return the description of a type, and the type without it; of several the one with parts."""
+    """Return the description of a type, and the type itself: of a union the member with fields."""
     words = ""
     if type(info).__name__ == "Metadata":
         words, info = (info.extra_json_schema or {}).get("description", ""), info.type
     if type(info).__name__ == "UnionType":
-        info = next((one for one in info.types if hasattr(one, "fields")), info)
+        info = next((member for member in info.types if hasattr(member, "fields")), info)
     return words, info
 
 
 def _inside(info: Any, step: str | int) -> Any:
-    """Return the type of a part of another."""
+    """Return the type of a field or an item of a type."""
     if hasattr(info, "fields"):
         return next(field.type for field in info.fields if field.encode_name == step)
     if isinstance(step, str):
@@ -141,7 +141,7 @@ def _inside(info: Any, step: str | int) -> Any:
 
 
 def _refused_key(table: dict[str, Any], raw: Any, kind: type, text: str) -> str:
-    """Find the key of the value that msgspec refuses and does not name; other keys are dropped."""
+    """Find the key whose value msgspec refuses without naming it; other keys are dropped."""
     for key, value in dict(table).items():
         table.clear()
         table[key] = value
@@ -154,7 +154,7 @@ def _refused_key(table: dict[str, Any], raw: Any, kind: type, text: str) -> str:
 
 
 def parsed_json(text: str | bytes, kind: Any = Any) -> Any:
-    """Parse a JSON text that declares a type, or any.
+    """Parse a JSON text, of a declared type or any.
 
     Raises a ValueError if it is not JSON, is nested too deep for the parser, or has a number that
     is not finite, or too large; a MisfitError if it is not of the type.
@@ -167,11 +167,11 @@ def parsed_json(text: str | bytes, kind: Any = Any) -> Any:
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     except msgspec.DecodeError as error:
-        raise ValueError(str(error)) from None  # of which older versions are no kind
+        raise ValueError(str(error)) from None  # in older versions it is not a ValueError
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file that people write; SpecError if it cannot be read, or is none."""
+    """Read a TOML file that people write; SpecError if it cannot be read, or is not TOML."""
     try:
         return parsed_toml(path.read_text(encoding="utf-8-sig"))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Digests of the content of a table, whatever file it came from.
+"""Digests of the content of a table, independent of its file.
 
 The content digest covers column names, logical types, lengths, nulls and values.  It does not
 depend on chunks, row groups, encodings, compression, nullability flags or metadata, so that a
@@ -52,15 +52,14 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def content_digest(table: pa.Table) -> str:
-    """Compute the SHA-256 (hex) of a table's content, as :func:`content_digest_of` one part."""
+    """Compute the SHA-256 (hex) of a table's content."""
     return content_digest_of([table])
 
 
 def content_digest_of(parts: Iterable[pa.Table]) -> str:
-    """Compute the SHA-256 (hex) of the content of a table that comes in parts, one held at a time.
+    """Compute the SHA-256 (hex) of the content of a table in parts, of which one is held at a time.
 
-    Raises a SpecError if there are no parts, their columns differ, or one is of a type that has no
-    digest.
+    Raises a SpecError if there are no parts, their columns differ, or a type has no digest.
     """
     logical: list[tuple[str, str]] | None = None
     columns: list[_Column] = []
@@ -148,12 +147,12 @@ def _lengths(array: Any) -> Any:
     """Count the values of each list or bytes of each string, int64, 0 where null."""
     import pyarrow.compute as pc
 
-    of = pc.binary_length if _is_bytes(array.type) else pc.list_value_length
-    return pc.fill_null(of(array).cast(pa.int64()), pa.scalar(0, pa.int64()))
+    length = pc.binary_length if _is_bytes(array.type) else pc.list_value_length
+    return pc.fill_null(length(array).cast(pa.int64()), pa.scalar(0, pa.int64()))
 
 
 def _bytes_of(array: Any) -> pa.Buffer | bytes:
-    """Return the values of a null-free primitive array as in memory (Arrow is little-endian)."""
+    """Return the memory of a primitive array without nulls (Arrow is little-endian)."""
     if len(array) == 0:
         return b""
     width = array.type.bit_width // 8
@@ -166,7 +165,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _text_of(array: Any) -> pa.Buffer | bytes:
-    """Return the bytes of a null-free large_binary array, one after another."""
+    """Return the concatenated bytes of a large_binary array without nulls."""
     _, offsets, data = array.buffers()
     if len(array) == 0 or data is None:
         return b""

@@ -1,7 +1,7 @@
-"""Everything that can be wrong with a user's input, as one family of exceptions.
+"""The exceptions for all that can be wrong with a user's input.
 
-An error has what was wrong, where, what was expected and what to do about it.  The command line
-prints it without a traceback and exits with 2; libraries catch :class:`FSLBenchError` or a kind.
+An error says what is wrong, where, what was expected and how to fix it.  The command line prints it
+without a traceback and exits with 2; libraries catch :class:`FSLBenchError` or a subclass.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from itertools import islice
 from typing import Any, Self
 
 LONGEST = 100
-"""Characters of a given name that a message repeats."""
+"""Characters of a quoted value that a message repeats."""
 
 LONGEST_PART = 2000
-"""Characters of each part of a message, whatever it quotes."""
+"""Characters of each part of a message."""
 
 LEAST_ALIKE = 0.6
-"""As much of two names, of 1, is the same where one is suggested for the other."""
+"""Least similarity of a suggested name."""
 
 _LONG_WORD = re.compile(r"[^\s/\\]{300,}")
-"""The names of files in a path are shorter."""
+"""A word longer than the names of files in a path."""
 
 
 def printable(text: str) -> str:
-    """Write what is neither a character of a line nor its end as Python does, in escapes.
+    """Escape, as Python does, all characters but printable ones and line breaks.
 
-    Neither a terminal's commands nor marks that turn the direction of writing come through.
+    This removes commands of terminals and marks that turn the direction of writing.
     """
     return "".join(
         c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
@@ -35,7 +35,7 @@ def printable(text: str) -> str:
 
 
 def fitting(text: str) -> str:
-    """Cut the long words of a part of a message short, and leave the middle of a long part out."""
+    """Shorten the long words of a part of a message, and leave out the middle of a long part."""
     text = _LONG_WORD.sub(lambda word: f"{word[0][:LONGEST]}…", text)
     if len(text) <= LONGEST_PART:
         return text
@@ -51,12 +51,12 @@ def listing(items: Sequence[object], most: int = 8) -> str:
 
 
 def many(number: int, what: str, plural: str = "") -> str:
-    """Write a number before what it counts, which gets an s, or this plural, unless it is one."""
+    """Write a number and what it counts, in the plural unless it is one."""
     return f"{number:,} {what if number == 1 else plural or what + 's'}"
 
 
 def rows(indices: Collection[int], most: int = 8) -> str:
-    """Name rows of data by their number, from 1 and without any header, at most `most` of them."""
+    """Name at most `most` rows of data by their number, counted from 1 without a header."""
     first = ", ".join(str(int(index) + 1) for index in islice(indices, most))
     left = len(indices) - most
     more = f" and {left} more" if left > 0 else ""
@@ -64,7 +64,7 @@ def rows(indices: Collection[int], most: int = 8) -> str:
 
 
 def quoted(value: object, most: int = LONGEST) -> str:
-    """Write a value from outside as Python does, cut short: nothing in it can harm."""
+    """Write a value from outside as Python does, cut short."""
     try:
         text = repr(value[: most + 1] if isinstance(value, str | bytes) else value)
     except (RecursionError, ValueError):  # nested too deep, or a number of too many digits
@@ -73,7 +73,7 @@ def quoted(value: object, most: int = LONGEST) -> str:
 
 
 class FSLBenchError(Exception):
-    """A problem that the user can fix; what its parts quote at length is cut short.
+    """A problem that the user can fix; long quotations in its parts are cut short.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class FSLBenchError(Exception):
     fix : str, optional
         What to do about it.
 
-    All four are :func:`printable`: texts of other programs and files are often quoted here.
+    All four are made :func:`printable`, since they often quote other programs and files.
     """
 
     def __init__(self, what: str, *, where: str = "", expected: str = "", fix: str = "") -> None:
@@ -96,11 +96,11 @@ class FSLBenchError(Exception):
         super().__init__("\n".join([what, *(f"  {k}: {v}" for k, v in parts if v)]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # from one process to another whole, whatever the arguments of its kind
-        return _again, (type(self), self.args, self.__dict__)
+        # subclasses have other arguments
+        return _unpickled, (type(self), self.args, self.__dict__)
 
     def with_advice(self, *, expected: str = "", fix: str = "") -> Self:
-        """Return the same error with something else expected, or another remedy."""
+        """Return the same error with another `expected` or `fix`."""
         error = type(self).__new__(type(self))
         FSLBenchError.__init__(
             error,
@@ -112,7 +112,9 @@ class FSLBenchError(Exception):
         return error
 
 
-def _again(kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, Any]) -> Exception:
+def _unpickled(
+    kind: type[FSLBenchError], args: tuple[Any, ...], state: dict[str, Any]
+) -> Exception:
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
@@ -145,10 +147,10 @@ class UnknownNameError(FSLBenchError):
 
 
 def _closest(name: str, names: Sequence[str]) -> str:
-    """Return the name that is spelled most alike, or an empty text if none is alike.
+    """Return the name that is most similar, or an empty text if none is similar.
 
-    Of names that begin alike up to their last slash, what follows counts, whole or its beginning:
-    all of ``pixels/…`` would be alike.
+    Names that agree up to their last slash are compared by what follows it, whole or its beginning:
+    otherwise all of ``pixels/…`` would be similar.
     """
     from difflib import SequenceMatcher  # only where something is wrong
 
@@ -159,8 +161,8 @@ def _closest(name: str, names: Sequence[str]) -> str:
         if before != other_before:
             return SequenceMatcher(None, other.lower(), name.lower()).ratio()
         beginning = other_last[: len(last)] if len(last) > 3 else other_last
-        found = [SequenceMatcher(None, text, last).ratio() for text in (other_last, beginning)]
-        return max(found[0], 0.95 * found[1])  # whole names first
+        whole, start = (SequenceMatcher(None, s, last).ratio() for s in (other_last, beginning))
+        return max(whole, 0.95 * start)  # whole names first
 
     best = max(names, key=alike, default="")
     short = before and best.lower().rpartition("/")[0] == before  # such as LR
@@ -299,7 +301,7 @@ class MethodFailedError(FSLBenchError):
 
     @classmethod
     def of(cls, what: str, error: BaseException, *, where: str = "", fix: str = "") -> Self:
-        """Make the error of something of the user's that raised `error`, whose text may raise."""
+        """Make the error for user code that raised `error`, even if its text cannot be printed."""
         try:
             text = str(error)
         except Exception:

@@ -1,4 +1,4 @@
-"""Packages that only the extras install, imported when they are needed."""
+"""Import packages that only extras install, when they are needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def require(module: str, extra: str = "builders") -> Any:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
-            raise  # something that the package itself needs
+            raise  # a dependency of the package
         raise MissingPackageError(
             f"the package {module.split('.')[0]!r} is not installed",
             fix=install_line(extra),
@@ -33,7 +33,7 @@ def require(module: str, extra: str = "builders") -> Any:
 
 
 def install_line(extra: str) -> str:
-    """Return how to install an extra: from where the package came, such as a clone's folder."""
+    """Return the command that installs an extra from where pip installed the package."""
     origin = _origin()
     if "dir_info" in origin:
         from urllib.parse import urlsplit
@@ -45,10 +45,10 @@ def install_line(extra: str) -> str:
 
 
 def own_requirement() -> str:
-    """Return what pip installs this very package by on another machine; empty if nothing does.
+    """Return the requirement by which pip installs this package on another machine.
 
-    It is what pip installed it by here: an index, a repository at a commit, or an address.  What
-    came from a folder, such as a clone, or from a file cannot be had elsewhere by that.
+    It names an index, a repository at a commit, or an address, as pip installed it here; it is
+    empty for a folder, such as a clone, or a file, which other machines do not have.
     """
     origin = _origin()
     if not origin:
@@ -58,7 +58,7 @@ def own_requirement() -> str:
 
 
 def _source(origin: dict[str, Any]) -> str:
-    """Return where pip got the package from, as a requirement."""
+    """Return the part of a requirement that says where pip got the package from."""
     if not origin:
         return ""
     repository = origin.get("vcs_info")
@@ -68,10 +68,10 @@ def _source(origin: dict[str, Any]) -> str:
 
 
 def _origin() -> dict[str, Any]:
-    """Return where pip got the package from, as PEP 610 has it; empty for an index."""
+    """Return where pip got the package from, by PEP 610; empty for an index."""
     try:
         text = metadata.distribution("fslbench").read_text("direct_url.json")
-    except metadata.PackageNotFoundError:  # run from a folder that is not installed
+    except metadata.PackageNotFoundError:  # imported from a folder, not installed
         return {"dir_info": {}, "url": Path(__file__).resolve().parents[1].as_uri()}
     found: dict[str, Any] = json.loads(text) if text else {}
     return found

@@ -1,8 +1,8 @@
-"""``release.json``: what a release holds, where its tables lie, with digests and provenance.
+"""The manifest of a release, ``release.json``: data sets, tables, digests and provenance.
 
-The shards of features are ``features/<backbone>/<dataset>-0000i-of-0000N.parquet``, i in 0..N-1;
-image ids go on from one to the next. Values are float16, or float32 that are whole steps of
-``scale`` in the tables' provenance, at most 127 of them. Pictures are in shards, too.
+The shards of features are ``features/<backbone>/<dataset>-0000i-of-0000N.parquet``, i in 0..N-1,
+with consecutive image ids. Values are float16, or float32 that are integers up to 127 in steps of
+``scale`` in the tables' provenance. Pictures are in shards, too.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ RESULTS_SPLIT = "test"
 """The split of the configuration ``results``; its rows name their data set themselves."""
 
 Redistribution = Literal["images", "features", "tables"]
-"""What a data set's licence lets others pass on.
+"""What may be redistributed by a data set's licence.
 
-``images``: the images themselves, and what follows.  ``features``: features and attributes computed
-from them, and all tables.  ``tables``: only classes, lists of images, task sets and results.
+``images``: the images themselves, and all of the following.  ``features``: features and attributes
+computed from them, and all tables.  ``tables``: classes, lists of images, task sets and results.
 """
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1, description="a whole number from 0 to 2^63 - 1")]
 
-_LEVELS = 16
-"""Of tables and lists in a provenance, for whatever walks through it."""
+_MOST_NESTED = 16
+"""Levels of tables and lists in a provenance."""
 
 _SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
 
@@ -61,8 +61,7 @@ _SHARD = re.compile(r"-([0-9]{5})-of-([0-9]{5})\.parquet$")
 class Dataset(Struct, frozen=True):
     """A data set of a release: where its images come from and on what terms.
 
-    What may be redistributed is ``tables`` by default; without a number of superclasses the classes
-    have none.
+    With `n_superclasses` 0 the classes have no superclasses.
     """
 
     name: str
@@ -78,11 +77,11 @@ class Dataset(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """One Parquet file of a release; a feature set, or pictures, may be several shards.
+    """One Parquet file of a release; features and pictures may be in several shards.
 
-    `name` is the task set's, backbone's, attributes' or method's, empty for classes, images and
+    `name` is that of the task set, backbone, attributes or method, empty for classes, images and
     pictures; `dataset` is empty for results. `digest` is of the content, `fingerprint` of a task
-    set. `provenance` is how it was made. A `drawn` task set has no file: it is drawn again from
+    set. `provenance` says how it was made. A `drawn` task set has no file: it is drawn again from
     its provenance and compared with its digest.
     """
 
@@ -99,18 +98,18 @@ class Table(Struct, frozen=True):
     drawn: bool = False
 
     def __post_init__(self) -> None:
-        if not _within(self.provenance, _LEVELS):
-            raise ValueError(f"a table whose provenance is nested at most {_LEVELS} deep")
+        if not _within(self.provenance, _MOST_NESTED):
+            raise ValueError(f"a table whose provenance is nested at most {_MOST_NESTED} deep")
 
 
 def as_json(item: Dataset | Table) -> dict[str, Any]:
-    """Return the fields as a manifest has them: superclasses, and `drawn`, only where they are."""
+    """Return the fields of an item of a manifest; optional ones only where they are set."""
     optional = ("n_superclasses", "drawn")
     return {key: value for key, value in asdict(item).items() if value or key not in optional}
 
 
 def _within(value: Any, levels: int) -> bool:
-    """Return whether tables and lists are nested at most so deep."""
+    """Return whether tables and lists are nested at most `levels` deep."""
     inside = value.values() if isinstance(value, Mapping) else value
     return levels > 0 and all(
         _within(item, levels - 1) for item in inside if isinstance(item, Mapping | list)
@@ -118,18 +117,18 @@ def _within(value: Any, levels: int) -> bool:
 
 
 def shard_of(path: str) -> tuple[int, int]:
-    """Return which shard a path names, from 0, and of how many; (0, 1) if it names none."""
+    """Return the shard that a path names, from 0, and the number of shards; (0, 1) without."""
     match = _SHARD.search(path)
     return (int(match[1]), int(match[2])) if match else (0, 1)
 
 
 def without_shard(path: str) -> str:
-    """Return a table's path, but one for all shards of a feature set."""
+    """Return a table's path without its shard, the same for all shards of a feature set."""
     return _SHARD.sub(".parquet", path)
 
 
 def table_path(kind: Kind, dataset: str, name: str, shard: int = 0, shards: int = 1) -> str:
-    """Return the path of a table inside a release; of features and pictures of a shard, from 0."""
+    """Return the path of a table inside a release; features and pictures have a shard, from 0."""
     if kind == "results":
         return f"results/{slug(name)}.parquet"
     file = f"{dataset}.parquet"
@@ -151,17 +150,14 @@ def config_and_split(table: Table) -> tuple[str, str]:
 
 
 def named_config_and_split(table: Table) -> tuple[str, str]:
-    """Return those of a task set in which ``load_dataset`` names classes."""
+    """Return the configuration and split in which ``load_dataset`` names a task set's classes."""
     name = TaskSetName.parse(table.name)
     kind = "tasks-attributes" if name.attributes else "tasks"
     return f"{kind}-{name.protocol}-{table.dataset}", name.suite
 
 
 def check_redistribution(value: str, where: str) -> Redistribution:
-    """Return `value` if it names what may be redistributed.
-
-    Raises a SpecError if it is none of ``images``, ``features`` and ``tables``.
-    """
+    """Return `value` if it is ``images``, ``features`` or ``tables``; raises a SpecError if not."""
     if value in get_args(Redistribution):
         return cast("Redistribution", value)
     raise SpecError(
@@ -173,30 +169,27 @@ def check_redistribution(value: str, where: str) -> Redistribution:
 
 
 SHARD_IMAGES = 65_536
-"""Images in each shard but the last, as releases are written; readers take any number."""
+"""Images in each shard but the last in new releases; readers take any number."""
 
 SHARD_PICTURES = 8_192
-"""Pictures in each shard but the last, as releases are written; readers take any number."""
+"""Pictures in each shard but the last in new releases; readers take any number."""
 
-_LARGEST = 1e30
-"""More than any feature, and within what float32 holds."""
+_LARGEST_SCALE = 1e30
+"""More than any feature, and within the range of float32."""
 
 
 def number_of_shards(images: int) -> int:
-    """Count how many shards the features of so many images are written into, at least 1."""
+    """Return the number of shards for the features of these images, at least 1."""
     return max(1, -(-images // SHARD_IMAGES))
 
 
 def number_of_picture_shards(images: int) -> int:
-    """Count how many shards so many pictures are written into, at least 1."""
+    """Return the number of shards for these pictures, at least 1."""
     return max(1, -(-images // SHARD_PICTURES))
 
 
 def check_shards(tables: Iterable[Table]) -> None:
-    """Refuse features or pictures without all of their shards, once each, in order.
-
-    Raises a ReleaseError that names them and the shards there are.
-    """
+    """Raise a ReleaseError unless features and pictures have all shards once, in order."""
     sets: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
     for table in tables:
         if table.kind in ("pictures", "features"):
@@ -216,17 +209,21 @@ def check_shards(tables: Iterable[Table]) -> None:
 
 
 def scale_of(kind: pa.DataType, provenance: Mapping[str, Any], where: str) -> float | None:
-    """Return what one step of float32 features stands for; None of float16 features.
+    """Return the size of one step of float32 features; None for float16 features.
 
-    Raises a ReleaseError if steps have no positive scale in their table's provenance, or float16
-    features have any; `where` names the table.
+    Raises a ReleaseError if float32 features have no positive scale in their table's provenance, or
+    float16 features have one; `where` names the table.
     """
     scale = provenance.get("scale")
     if str(kind) not in ("float", "float32"):
         if scale is None:
             return None
         raise ReleaseError(f"{where}: features of type {kind} with a scale", expected="no scale")
-    if isinstance(scale, int | float) and not isinstance(scale, bool) and 0 < scale < _LARGEST:
+    if (
+        isinstance(scale, int | float)
+        and not isinstance(scale, bool)
+        and 0 < scale < _LARGEST_SCALE
+    ):
         return float(scale)
     raise ReleaseError(
         f"{where}: {kind} features whose provenance gives scale {quoted(scale, 60)}",
@@ -243,8 +240,8 @@ _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})(\.(0|[1-9][0-9]{0,8})){2}")
 class Manifest(Struct, frozen=True):
     """A release's name, version, data sets and tables.
 
-    `made_with` is the package that wrote it, such as ``fslbench 0.1.0``, and `specification` a
-    SHA-256 (hex) of the specification it was made from; older ones have none.
+    `made_with` is the package that wrote it, such as ``fslbench 0.1.0``, and `specification` the
+    SHA-256 (hex) of its specification; older releases have neither.
     """
 
     name: str
@@ -273,7 +270,7 @@ class Manifest(Struct, frozen=True):
     def configs(self, *, drawn: bool = False) -> dict[str, dict[str, list[str]]]:
         """Return paths of files by configuration of the card, and split; task sets are in two.
 
-        With `drawn`, those of task sets that have no file are among them.
+        With `drawn`, paths of task sets without a file are among them.
         """
         tables = [table for table in self.tables if drawn or not table.drawn]
         places = [(config_and_split(table), table.path) for table in tables]
@@ -340,7 +337,7 @@ def _parsed(text: str | bytes, kind: type, where: str) -> Any:
 
 
 def check_manifest(manifest: Manifest) -> None:
-    """Refuse names, versions and paths that a release cannot have."""
+    """Raise an FSLBenchError for names, versions and paths that a release cannot have."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{,199}", manifest.name):
         raise FSLBenchError(f"{quoted(manifest.name)} cannot be a release's name")
     if not _VERSION.fullmatch(manifest.version):

@@ -10,15 +10,16 @@ from benchmark_spec.errors import MethodNameError, SpecError, quoted
 _DATASET = re.compile(r"(?!all$)[a-z][a-z0-9_]*")
 _ATTRIBUTE_SET = re.compile(r"[a-z][a-z0-9]*")
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0f\uffa0]")
-"""Printable, as Unicode has it, and yet not to be seen."""
+"""Characters that Unicode calls printable, but that are invisible."""
 _MARKS = re.compile("[†‡]")
-"""What tables write behind the names of transductive methods and of stopped runs."""
-_STACKED = 4
-"""Marks on one letter; more of them run into the lines above and below."""
+"""The marks of transductive methods and of stopped runs in tables."""
+_MOST_STACKED = 4
+"""Combining marks on one letter; more would overlap the lines above and below."""
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""A cell that begins with one of these is a formula to a spreadsheet."""
+"""The first characters of cells that spreadsheets take for formulas."""
 _CELL = re.compile(r";[\s\"']*([=+\-@＝＋－＠])")
-"""Where cells are parted by semicolons, as spreadsheets do in most of Europe, another begins."""
+"""A formula in a later cell, where spreadsheets separate cells by semicolons, as in most of Europe.
+"""
 MAX_METHOD_NAME = 200
 MAX_TEXT = 10_000
 
@@ -26,7 +27,7 @@ MAX_TEXT = 10_000
 def slug(name: str) -> str:
     """Return `name` with every character outside ``A-Za-z0-9_.`` replaced by ``-``.
 
-    Raises a SpecError if nothing but dots and dashes is left, which no file could be named after.
+    Raises a SpecError if only dots and dashes are left, which cannot name a file.
     """
     result = re.sub(r"[^A-Za-z0-9_.]", "-", name)
     if not result.strip(".-"):
@@ -38,7 +39,7 @@ def slug(name: str) -> str:
 
 
 def check_dataset_name(name: str) -> str:
-    """Return `name` if it can be a split's: lower-case letters, digits, underscores; not `all`."""
+    """Return `name` if it can name a split: lower-case letters, digits, underscores; not `all`."""
     if not _DATASET.fullmatch(name):
         raise SpecError(
             f"{quoted(name)} cannot be the name of a data set",
@@ -49,9 +50,9 @@ def check_dataset_name(name: str) -> str:
 
 
 def check_attribute_set_name(name: str, where: str = "") -> str:
-    """Return `name` if it can be that of a set of attributes: lower-case letters and digits.
+    """Return `name` if it can name a set of attributes: lower-case letters and digits.
 
-    It becomes part of suites' names, so it has no dash and no underscore.
+    It is part of the names of suites, so it has no dash and no underscore.
     """
     if not _ATTRIBUTE_SET.fullmatch(name):
         raise SpecError(
@@ -63,7 +64,7 @@ def check_attribute_set_name(name: str, where: str = "") -> str:
 
 
 def check_method_name(name: str, where: str = "", what: str = "method") -> str:
-    """Return `name` if it can name a method, or a run: visible, not long, no formula, unmarked."""
+    """Return `name` if it can name a method or a run; raises a MethodNameError if not."""
     wrong = ""
     if not name or len(name) > MAX_METHOD_NAME:
         wrong = f"it has {len(name)} characters"
@@ -81,8 +82,8 @@ def check_method_name(name: str, where: str = "", what: str = "method") -> str:
         wrong = (
             f"a spreadsheet that parts cells by ; takes what begins with {mark[1]} for a formula"
         )
-    elif _most_marks(name) > _STACKED:
-        wrong = f"more than {_STACKED} marks stand on one letter"
+    elif _most_marks(name) > _MOST_STACKED:
+        wrong = f"more than {_MOST_STACKED} marks stand on one letter"
     if wrong:
         raise MethodNameError(
             f"{quoted(name, 60)} cannot be the name of a {what}: {wrong}",
@@ -95,7 +96,7 @@ def check_method_name(name: str, where: str = "", what: str = "method") -> str:
 
 
 def _most_marks(name: str) -> int:
-    """Count the most combining marks on one letter."""
+    """Return the largest number of combining marks on one letter."""
     most = run = 0
     for character in name:
         run = run + 1 if unicodedata.category(character).startswith("M") else 0
@@ -104,9 +105,9 @@ def _most_marks(name: str) -> int:
 
 
 def check_text(text: str, what: str, *, lines: bool = False) -> str:
-    """Return `text` if it is safe to display: printable, perhaps of several lines, not long.
+    """Return `text` if it is printable, of one line or of several `lines`, and not too long.
 
-    Raises a SpecError naming the first character that a terminal or a page might obey or hide.
+    Raises a SpecError that names the first unprintable character.
     """
     bad = re.sub(r"[\n\t]", "", text) if lines else text
     if not bad.isprintable():
@@ -126,10 +127,10 @@ def check_text(text: str, what: str, *, lines: bool = False) -> str:
 
 
 def one_line(text: str, most: int = 300) -> str:
-    """Return the text on one line of at most `most` characters, what cannot be printed as ``?``.
+    """Return the text on one line of at most `most` characters, unprintable ones as ``?``.
 
-    Line breaks, escapes of terminals, marks that turn the direction of writing and bytes that are
-    no text are among what cannot be printed.
+    Escapes of terminals, marks that turn the direction of writing and bytes that are not text are
+    unprintable; a line break becomes a blank.
     """
     cut = text[: most + 1]
     line = "".join(c if c.isprintable() else " " if c in "\n\r\t" else "?" for c in cut)

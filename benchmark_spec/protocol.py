@@ -14,7 +14,7 @@ IntervalKind = Literal[
 ]
 
 About = Literal["new images", "new classes", "new superclasses", "closed"]
-"""What half-widths are about: these, or with ``closed`` only tasks of the very same images."""
+"""The estimands of half-widths; ``closed`` is new tasks of the same images."""
 
 ABOUTS: tuple[About, ...] = get_args(About)
 
@@ -29,13 +29,13 @@ class Suite(Struct, frozen=True):
         sample of new images; ``closed`` where images recur, so that an interval is only about new
         tasks of the same images.
     family, step, attributes
-        Of a suite made with attributes of images: one of :data:`FAMILIES`, its step, and which
-        attributes; else empty.
+        Of a suite made with attributes of images: one of :data:`FAMILIES`, its step, and the name
+        of the attributes; else empty.
     uniform
         Whether every task is an independent uniform draw of classes and of images (or groups of
         images) of each, so that leave-one-out intervals are valid.
     whole
-        Whether every task has all classes, and for queries all images that are not for support.
+        Whether every task has all classes, and as queries all images that are not support.
     """
 
     name: str
@@ -109,7 +109,7 @@ SUITES = {
 
 
 OWN = Suite("own", "closed", "drawn elsewhere: images recur from task to task", uniform=True)
-"""The tasks of a researcher's own log; no release has such sets."""
+"""The suite of tasks in a log; no release has such sets."""
 
 EPISODES = SUITES["episodes"]
 """Tasks that differ in shape; names of such sets have the most ways, shots and queries."""
@@ -143,7 +143,8 @@ FEWSTAB = {
     "released": "tasks as the released code of FewSTAB (Zheng et al., ECCV 2024) draws them: "
     "attributes first, then classes that share them",
 }
-"""The released code's tasks, which differ from the paper's, and random ones of the same classes."""
+"""The tasks of FewSTAB's released code, which differ from the paper's, and random tasks of the same
+classes."""
 
 FAMILIES = {
     "ladder": LADDER,
@@ -151,14 +152,14 @@ FAMILIES = {
     "ablation": ABLATION,
     "fewstab": FEWSTAB,
 }
-"""Suites made with attributes, by their common name; steps have different names."""
+"""The steps of suites made with attributes, by family; all steps have different names."""
 
 INTER_CLASS = ("inter", "biased", *ABLATION, "released")
-"""Steps with queries that have the attribute of another class, where there are enough."""
+"""Steps whose queries have the attribute of another class, where there are enough."""
 
 _FAMILY_OF = {step: family for family, steps in FAMILIES.items() for step in steps}
 ALONE = ("ladder", "counterfactual")
-"""Families that can be drawn so that no image is used twice."""
+"""Families that can also be drawn with no image used twice."""
 
 _WITH_ATTRIBUTES = re.compile(rf"(open_)?({'|'.join(_FAMILY_OF)})_([a-z][a-z0-9]*)")
 WITH_ATTRIBUTES = "[open_]<step>_<attributes>, such as open_biased_titles"
@@ -183,7 +184,7 @@ def suite_of(name: str, where: str = "") -> Suite:
 def suites_of(name: str, where: str = "") -> tuple[str, ...]:
     """List the suites of a name: itself, or all steps of a family.
 
-    ``[open_]ladder_<attributes>`` are the steps of :data:`LADDER`, and so on.
+    ``[open_]ladder_<attributes>``, for instance, names the steps of :data:`LADDER`.
     """
     for family, steps in FAMILIES.items():
         alone = "open_" if name.startswith(f"open_{family}_") else ""
@@ -198,9 +199,9 @@ MAX_WAY = 127
 """Query labels are int8, so a task has at most 127 classes, unless it has all."""
 
 MAX_QUERIES = 32767
-"""Counts of correct queries are int16, so a task has at most so many, unless it has all classes."""
+"""Counts of correct queries are int16, which limits the queries of a task without all classes."""
 MAX_WHOLE_QUERIES = 10_000_000
-"""Of a task of all classes; ImageNet's training images are 1.3 million."""
+"""Queries of a task of all classes; ImageNet has 1.3 million training images."""
 
 
 class Protocol(Struct, frozen=True, order=True):
@@ -257,19 +258,19 @@ class Protocol(Struct, frozen=True, order=True):
 
 
 class LoggedProtocol(Protocol, frozen=True, order=True):
-    """The size of tasks that were drawn elsewhere: of any number of ways and queries.
+    """The size of logged tasks, of any number of ways and queries.
 
-    `shot` is 0, and `query` all images of a class, where it is unknown which are support.
+    `shot` is 0, and `query` counts all images of a class, where roles are unknown.
     """
 
     def __post_init__(self) -> None:
-        """Take every size that a log has."""
+        """Allow every size."""
 
 
 class WholeProtocol(Protocol, frozen=True, order=True):
-    """The size of a task of all classes: `query` counts all its queries, of whatever class.
+    """The size of a task of all classes: `query` counts its queries of all classes together.
 
-    `shot` is 0 where a log does not have it.
+    `shot` is 0 where it is unknown.
     """
 
     def __post_init__(self) -> None:
@@ -342,7 +343,7 @@ class TaskSetName(Struct, frozen=True, order=True):
         return suite_of(self.suite).interval
 
     def declared_tasks(self, tasks: int) -> tuple[int, ...]:
-        """Return how many first tasks verdicts are for: all, and half of those drawn uniformly."""
+        """Return the numbers of first tasks with verdicts: all, and half if drawn uniformly."""
         return (tasks // 2, tasks) if suite_of(self.suite).uniform and tasks > 1 else (tasks,)
 
     @property
@@ -352,7 +353,7 @@ class TaskSetName(Struct, frozen=True, order=True):
 
     @property
     def closed_twin(self) -> TaskSetName:
-        """The set of the same protocol that reuses images, with which the field would compare."""
+        """The set of the same protocol that reuses images, as the field would use."""
         suite = suite_of(self.suite)
         twin = self.suite.removeprefix("open_") if suite.attributes else "closed"
         return TaskSetName(twin, self.protocol)

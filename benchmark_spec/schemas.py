@@ -1,4 +1,4 @@
-"""Arrow schemas of every table of a release and of a submission.
+"""Arrow schemas of the tables of releases and submissions.
 
 Column types are logical: a reader accepts ``large_string`` for ``string``, a dictionary of
 strings for strings and a large list for a list, since Parquet writers differ in these.
@@ -23,8 +23,8 @@ CLASSES = pa.schema(
 """One row a class, in the frozen order; image ids of a class are consecutive."""
 
 CLASSES_OPTIONAL = pa.schema([("superclass", pa.string())])
-"""The column that classes may have besides, after the others: the class of classes that each is
-in, such as a character's alphabet.  A table has one of each class, or has no such column."""
+"""The optional last column of classes: the superclass of each class, such as a character's
+alphabet.  If a table has the column, every class has a superclass."""
 
 IMAGES = pa.schema(
     [
@@ -44,8 +44,8 @@ PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 """An image file's content and name, as the ``Image`` of ``datasets`` stores them."""
 
 PICTURES = pa.schema([("image_id", pa.int32()), ("image", PICTURE), ("label", pa.int64())])
-"""One row an image, in the order of ids; `label` is its class id, and `image` null where the
-image's own licence does not let it be passed on."""
+"""One row an image, in the order of ids; `label` is its class id, and `image` is null where the
+image's licence does not allow redistribution."""
 
 ATTRIBUTES = pa.schema(
     [
@@ -54,8 +54,8 @@ ATTRIBUTES = pa.schema(
         ("attributes", pa.list_(pa.string())),
     ]
 )
-"""One row an image, in the order of ids; `text` is what the attributes are words of, null where
-they are not words of a text.  Attributes are sorted, unique and in lower case."""
+"""One row an image, in the order of ids; `text` is the text that the attributes are words of, null
+without one.  Attributes are sorted, unique and in lower case."""
 
 SUBMISSION = pa.schema(
     [
@@ -81,16 +81,15 @@ SUBMISSION_OPTIONAL = pa.schema(
         ("inductive", pa.bool_()),
     ]
 )
-"""The columns that a submission may have besides.  `second` has the second-best classes of queries
-of tasks of all classes, `correct` is 1 or 0 for each query in place of `predictions`, `run` names
-training seeds of one method, and `transductive` and `inductive` are those of a method's
-metadata."""
+"""The optional columns of a submission.  `second` has the second-best classes of queries in tasks
+of all classes, `correct` is 1 or 0 for each query in place of `predictions`, `run` names a training
+run of the method, and `transductive` and `inductive` are those of a method's metadata."""
 
 WIDE_PREDICTIONS = pa.list_(pa.int16())
-"""Of ``predictions`` and ``second`` where some task has more than 127 classes."""
+"""The type of ``predictions`` and ``second`` if some task has more than 127 classes."""
 
 WIDE_COUNTS = pa.int32()
-"""Of ``n_correct`` and ``n_query`` where some task has more than 32,767 queries."""
+"""The type of ``n_correct`` and ``n_query`` if some task has more than 32,767 queries."""
 
 
 def tasks(protocol: Protocol) -> pa.Schema:
@@ -121,15 +120,15 @@ EPISODES = pa.schema(
         ("query_label", pa.list_(pa.int8())),
     ]
 )
-"""Of tasks of different ways, shots and queries; labels are positions in ``class_ids``, those of
-the support in order."""
+"""Tasks that differ in ways, shots and queries; labels are positions in ``class_ids``, and those of
+the support are sorted."""
 
 
 def task_set(name: TaskSetName) -> pa.Schema:
-    """Return the schema of the task set of that name: :func:`tasks`, perhaps with two columns more.
+    """Return the schema of a task set.
 
-    Where a suite is made with attributes of images: ``attributes`` (K,), that of each class's
-    support; and ``inter_class`` (K,), whether there were enough images with another class's
+    A suite made with attributes of images has two more columns: ``attributes`` (K,), that of each
+    class's support; and ``inter_class`` (K,), whether there were enough images with another class's
     attribute for the queries.
     """
     if name.varies:
@@ -144,24 +143,20 @@ def task_set(name: TaskSetName) -> pa.Schema:
 
 FEATURE_COLUMNS = ["image_id", "feature"]
 FEATURE_VALUES = (pa.float16(), pa.float32())
-"""What the values of features may be."""
 
 
 def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
     """Return the schema of a feature table: one row an image, `dimensions` values each.
 
-    Values are float16, or of `kind`: float32 that are steps of ``scale`` in the table's
-    provenance (:mod:`benchmark_spec.manifest`).
+    Values are float16, or of `kind`, such as float32 in steps of the scale that the table's
+    provenance has (:mod:`benchmark_spec.manifest`).
     """
     values = pa.list_(kind or pa.float16(), dimensions)
     return pa.schema(list(zip(FEATURE_COLUMNS, (pa.int32(), values), strict=True)))
 
 
 def check_features(table: pa.Table, where: str) -> pa.Table:
-    """Return `table` if it is one of features, of any number of dimensions.
-
-    Raises a SchemaError if it has other columns, or values of another type.
-    """
+    """Return `table` if it has the schema of features; raises a SchemaError if not."""
     if table.column_names == FEATURE_COLUMNS:
         kind = table.schema.field("feature").type
         is_features = pa.types.is_fixed_size_list(kind) and kind.value_type in FEATURE_VALUES
@@ -176,13 +171,14 @@ def check_features(table: pa.Table, where: str) -> pa.Table:
 
 
 def check_classes(table: pa.Table, where: str) -> pa.Table:
-    """Return `table` if it is one of classes, with superclasses or without.
+    """Return `table` if it has the schema of classes, with superclasses or without.
 
-    Raises a SchemaError if it has other columns.
+    Raises a SchemaError if not.
     """
     optional = CLASSES_OPTIONAL.names
-    named = table.column_names[-len(optional) :] == optional
-    return check(table, pa.schema([*CLASSES, *CLASSES_OPTIONAL]) if named else CLASSES, where)
+    has_optional = table.column_names[-len(optional) :] == optional
+    schema = pa.schema([*CLASSES, *CLASSES_OPTIONAL]) if has_optional else CLASSES
+    return check(table, schema, where)
 
 
 def check(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:

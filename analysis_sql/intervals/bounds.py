@@ -10,8 +10,8 @@ is given, with the effective number of queries (Korn & Graubard, Survey Methodol
     n* = p(1-p)/se² · (t(n-1)/t(T-1))²      at most n, the queries of all tasks
     1 - upper, 1 - lower = the Beta quantiles of Clopper and Pearson at n* (1-p) errors of n*
 
-with p the mean, se the standard error between tasks and t two-sided quantiles.  Both bounds are
-about new images of these classes, tasks taken as independent (docs/statistics.md, studies/coverage).
+with p the mean, se the standard error between tasks and t two-sided quantiles.  Both are about new
+images of these classes, tasks taken as independent (docs/statistics.md, studies/coverage).
 """
 
 from __future__ import annotations

@@ -385,7 +385,7 @@ class Counts(Struct, frozen=True, eq=False):
         correct = np.zeros((len(counts), int(tasks.max())), np.result_type(*counts))
         for row, x in zip(correct, counts, strict=True):
             row[: len(x)] = x
-        return cls(correct, tasks, queries_per_task, *terms, right=known)
+        return replace(cls(correct, tasks, queries_per_task, *terms), right=known)
 
     @classmethod
     def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:

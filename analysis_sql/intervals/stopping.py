@@ -20,7 +20,7 @@ may drift.  With n_c tasks of class c, the worst differences of mean 0 over the 
     y_t = s/K Σ_{c in t} (1[n_c >= j] - p_j),      p_j = Σ_{n_c >= j} n_c / Σ n_c,
 
 and the *misleading capital* is the largest that the bets make of any of them at any task.  A set
-**drifts**, and no run on it may stop early, if it reaches a quarter of the conclusive 2/(1 - level).
+**drifts**, and no run on it may stop early, if that reaches a quarter of 2/(1 - level).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def misleading_capital(class_ids: AnyInts) -> float:
     members = members.reshape(ids.shape)
     cuts = np.unique(uses)[1:]
     if not cuts.size:
-        return 1.0  # every class is used equally often: no class has more late tasks than others
+        return 1.0  # every class is used equally often: the mean cannot drift
     if cuts.size > _MOST_CUTS:
         cuts = np.unique(np.quantile(cuts, np.linspace(0, 1, _MOST_CUTS), method="nearest"))
     often = uses >= cuts[:, None]

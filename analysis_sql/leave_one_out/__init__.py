@@ -1,1 +1,1 @@
-"""Leave-one-out intervals: how far a mean over tasks would move without one image, or class."""
+"""Leave-one-out intervals, for tasks that reuse images."""

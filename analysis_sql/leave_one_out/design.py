@@ -1,4 +1,4 @@
-"""What the tasks of a set allow to be left out: images or groups, classes, superclasses."""
+"""The design of tasks that reuse images: which units can be left out."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ LeftOut = Literal["images", "classes", "superclasses"]
 LEFT_OUT: tuple[LeftOut, ...] = ("images", "classes", "superclasses")
 
 LEAST_APPEARANCES = 0.2
-"""Tasks that a unit is in on average, below which the jackknife has not been tested."""
+"""Mean number of tasks of a unit below which the jackknife has not been tested."""
 
 LEAST_TASKS = 30
-"""Tasks without a class (superclass): of fewer the mean without it is hardly known."""
+"""With fewer tasks without a class (superclass), the mean without it is hardly known."""
 
 LEAST_USES = 3
-"""Tasks with a class: of fewer the effects of its images, or of the class, are hardly known."""
+"""With fewer tasks with a class, the effects of its images, or of the class, are hardly known."""
 
 LEAST_SUPERCLASSES = 6
 
 FITTED = 0.1
-"""Classes for each task, above which the fit of tasks by their classes would take away too much of
-what images do: V comes out too small by the square of 1 less this share, 19 % at the limit and 7 %
-with 20 classes in 600 tasks."""
+"""Classes per task above which the fit of tasks by their classes would remove too much of the
+effects of images: V is too small by the square of 1 less this share, 19 % at the limit and 7 % with
+20 classes in 600 tasks."""
 
-FEW_LEFT = 3.0
-"""(N_c-1)/(N_c-m) of a class, above which tasks use nearly all of its images."""
+_FEW_LEFT = 3.0
+"""(N_c-1)/(N_c-m) of a class above which tasks use nearly all of its images."""
 
 
 class TaskDesign(Struct, frozen=True, eq=False, dict=True):
-    """The tasks of a set that reuses images, for all methods; made by :meth:`of`."""
+    """The tasks of a set that reuses images, for all methods."""
 
     membership: Membership
-    """Who is in which task."""
+    """Which classes and units are in which task."""
     superclass_of_class: Ints | None
     """int64 (C,) or None: of the classes that may be drawn, 0..G-1."""
     why: Mapping[LeftOut, str]
@@ -58,7 +58,7 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
     bounded: Mapping[LeftOut, str]
     """For each that has an interval by a bound alone (:meth:`bound`), the reason."""
     shots: int = 0
-    """S, the images of a class that are support, which come first; 0 where that is not known."""
+    """S, the support images of a class, which come first; 0 where roles are unknown."""
 
     @classmethod
     def of(
@@ -73,10 +73,9 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
     ) -> TaskDesign:
         """Make a design of B tasks, drawn uniformly: K of C classes, then m images of each.
 
-        `class_ids` (B, K) and `images` (B, K, m) are of each task, support before query; of every
-        image that might have been drawn `class_of_image` and `group_of_image` (N,), -1 of others
-        and of images that stand for themselves; `superclass_of_class` (C,) by class id, -1 without
-        one.
+        `class_ids` (B, K) and `images` (B, K, m) are of each task, support before query.
+        `class_of_image` (N,) is -1 for images that could not be drawn, `group_of_image` (N,) -1 for
+        images without a group, `superclass_of_class` (C,), by class id, -1 for classes without one.
         """
         tasks = Membership.of(class_ids, images, class_of_image, group_of_image, class_labels)
         return cls._of(tasks, _superclasses(tasks, superclass_of_class), shots)
@@ -109,25 +108,24 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
         return replace(made, why=why, bounded=bounded)
 
     def bound(self, name: LeftOut) -> float:
-        """Return how many times v_mc the variance of the mean is at most, by Hoeffding's bound.
+        """Return Hoeffding's bound of the variance of the mean over v_mc.
 
-        For images the share ρ is K m/(C N_c) of the class with the fewest, with N_c = (Σs)²/Σs²
+        For images the share ρ is K m/(C N_c), N_c of the class with the fewest images, or (Σs)²/Σs²
         where images are in groups of s; for classes it is K/C.
         """
         tasks = self.membership
         share = tasks.way / tasks.class_names.size
         if name == "images":
-            sizes = np.bincount(tasks.class_of_unit, tasks.images_of_unit.astype(np.float64))
-            squares = np.bincount(tasks.class_of_unit, tasks.images_of_unit.astype(np.float64) ** 2)
+            images = tasks.images_of_unit.astype(np.float64)
+            sizes = np.bincount(tasks.class_of_unit, images)
+            squares = np.bincount(tasks.class_of_unit, images**2)
             share *= tasks.per_class / float((sizes**2 / squares).min())
         return variance_factor(self.tasks, share)
 
     def bound_freedom(self, name: LeftOut) -> float:
-        """Return the degrees of freedom of that bound: B - 1, for new classes at most C - 1."""
-        least = (
-            self.tasks if name == "images" else min(self.tasks, self.membership.class_names.size)
-        )
-        return least - 1.0
+        """Return the degrees of freedom of the bound: B - 1, for new classes at most C - 1."""
+        classes = self.membership.class_names.size
+        return (self.tasks if name == "images" else min(self.tasks, classes)) - 1.0
 
     @property
     def tasks(self) -> int:
@@ -147,12 +145,12 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What weakens the intervals that there are, a sentence each."""
+        """Sentences on what weakens the intervals."""
         sizes, m = self.membership.units_of_class, self.membership.per_class
         if {"images"} & {*self.why, *self.bounded} or not self.membership.one_each:
             return ()
         ratio = (sizes - 1) / np.maximum(sizes - m, 1)
-        few = np.flatnonzero(ratio > FEW_LEFT)
+        few = np.flatnonzero(ratio > _FEW_LEFT)
         if not few.size:
             return ()
         smallest = few[np.argmax(ratio[few])]
@@ -164,20 +162,20 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
         )
 
     def disjoint_tasks(self, name: LeftOut) -> int:
-        """Return how many tasks without a unit in common the pool would make, at most B."""
+        """Return how many tasks without a common unit the pool would make, at most B."""
         tasks = self.membership
-        of = {
+        by_unit = {
             "images": tasks.class_of_unit.size // (tasks.way * tasks.per_class),
             "classes": tasks.class_names.size // tasks.way,
         }
         if self.superclass_of_class is not None:
-            of["superclasses"] = (int(self.superclass_of_class.max()) + 1) // tasks.way
-        most = min(of.get(left, 0) for left in LEFT_OUT[: LEFT_OUT.index(name) + 1])
-        return min(most, self.tasks)
+            by_unit["superclasses"] = (int(self.superclass_of_class.max()) + 1) // tasks.way
+        units = LEFT_OUT[: LEFT_OUT.index(name) + 1]
+        return min(self.tasks, *(by_unit.get(unit, 0) for unit in units))
 
     @cached_property
     def jackknives(self) -> Mapping[LeftOut, Jackknife]:
-        """What is left out, in the order of :data:`LEFT_OUT`, where the jackknife can be taken."""
+        """The jackknives that can be taken, in the order of :data:`LEFT_OUT`."""
         made: dict[LeftOut, Jackknife] = {}
         tasks, without = self.membership, {*self.why, *self.bounded}
         if "images" not in without:
@@ -191,20 +189,20 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def takes_queries(self) -> bool:
-        """Whether intervals for new images could use which queries were right."""
-        there = "images" not in self.why and "images" not in self.bounded
-        return there and takes_queries(self.membership, self.shots)
+        """Whether intervals for new images can use which queries were right."""
+        has_jackknife = "images" not in self.why and "images" not in self.bounded
+        return has_jackknife and takes_queries(self.membership, self.shots)
 
     @cached_property
     def queries(self) -> QueryDesign | None:
-        """The design by roles of images, where they are known; None where whole tasks must do."""
+        """The design by roles of images; None where only whole tasks can be used."""
         return QueryDesign.of(self.membership, self.shots) if self.takes_queries else None
 
     def residuals(self, values: Floats, name: LeftOut = "images") -> Floats:
-        """Take from values (M, B) their least-squares fit by the classes of tasks, or their mean.
+        """Subtract from values (M, B) their least-squares fit by tasks' classes, or their mean.
 
-        For images the fit, which lessens noise, unless it has too few tasks for it
-        (:data:`FITTED`); for classes and superclasses, which the fit would remove, the mean alone.
+        For images it is the fit, which reduces noise, unless tasks are too few (:data:`FITTED`);
+        for classes and superclasses, whose effects the fit would remove, it is the mean.
         """
         if name != "images" or self.membership.class_names.size > FITTED * self.tasks:
             return np.asarray(values - values.mean(axis=1, keepdims=True))
@@ -219,17 +217,16 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
         with suppress(np.linalg.LinAlgError):
             sizes = np.diag(np.linalg.cholesky(products))
             if sizes.min() > 1e-6 * sizes.max():
-                return np.linalg.inv(products)  # of many classes a pseudoinverse takes long
+                return np.linalg.inv(products)  # with many classes a pseudoinverse takes long
         return np.linalg.pinv(products, hermitian=True)
 
 
 def _superclasses(tasks: Membership, superclass_of_class: AnyInts | None) -> Ints | None:
-    """Give numbers to the superclasses of classes that may be drawn; None where one has none."""
+    """Return the superclasses 0..G-1 of classes that may be drawn; None where a class has none."""
     if superclass_of_class is None:
         return None
-    names = np.asarray(superclass_of_class)
-    own = names[tasks.class_names]
-    return None if (own < 0).any() else np.unique(own, return_inverse=True)[1].astype(np.int64)
+    ids = np.asarray(superclass_of_class)[tasks.class_names]
+    return None if (ids < 0).any() else np.unique(ids, return_inverse=True)[1].astype(np.int64)
 
 
 def _no_images(tasks: Membership) -> str:
@@ -248,28 +245,28 @@ def _no_images(tasks: Membership) -> str:
         unit, float(tasks.tasks_of_unit.mean())
     ):
         return reason
-    again = np.bincount(tasks.class_of_unit, tasks.tasks_of_unit >= 2, sizes.size)
-    if (again < 1).any():
-        name = tasks.labels[int(np.argmin(again))]
+    reused = np.bincount(tasks.class_of_unit, tasks.tasks_of_unit >= 2, sizes.size)
+    if (reused < 1).any():
+        name = tasks.labels[int(np.argmin(reused))]
         return f"no image of class {name} is in two tasks"
     return ""
 
 
 def few_uses(labels: Sequence[str], uses: Ints) -> str:
-    """Return which class is in too few tasks; empty where none is."""
+    """Return the reason if a class is in too few tasks, else an empty text."""
     rare = int(np.argmin(uses))
     few = f"class {labels[rare]} is in {uses[rare]} tasks, fewer than {LEAST_USES}"
     return few if uses[rare] < LEAST_USES else ""
 
 
 def few_appearances(unit: str, number: float) -> str:
-    """Return that units are in too few tasks on average; empty where they are not."""
+    """Return the reason if units are in too few tasks on average, else an empty text."""
     few = f"{unit} are in {number:.2g} tasks on average, fewer than {LEAST_APPEARANCES:g}"
     return few if number < LEAST_APPEARANCES else ""
 
 
 def few_without(labels: Sequence[str], without: Ints) -> str:
-    """Return which class too few tasks are without; empty where none is."""
+    """Return the reason if too few tasks are without a class, else an empty text."""
     often = int(np.argmin(without))
     few = f"{without[often]} tasks are without class {labels[often]}, fewer than {LEAST_TASKS}"
     return few if without[often] < LEAST_TASKS else ""

@@ -1,4 +1,4 @@
-"""Leaving out one image where tasks differ in size, and it is known which queries were right.
+"""Leaving out one image where tasks differ in size and right queries are known.
 
 In task b of J queries, s of the N images of a class are support. With u the residuals of tasks
 (:mod:`.episodes`), e whether a query is right less the mean of its class, and Σe its sum over the
@@ -8,10 +8,10 @@ queries of the class in b, an image i of the class has::
     w    = N²/((N-s)(N-1) J)
     V    = Σ_i (N-1)/N [ (Σ_b v)² - Σ_b v² ] / (B(B-1))
 
-Σ_b v/B estimates by how much the mean over all tasks falls if i is left out: as support, which it
-is with the chance s/N, and as one of the N - s images that queries are drawn from. Interactions of
-images change it by a share of 1/N. With tasks of one size it is V of :mod:`.queries`, by chances in
-place of numbers of pairs.
+Σ_b v/B estimates the fall of the mean over all tasks if i is left out: as support, which it is with
+probability s/N, and as one of the N - s images that queries are drawn from. Interactions of images
+change it by a share of 1/N. With tasks of one size V is that of :mod:`.queries`, with probabilities
+in place of numbers of pairs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _NUMBERS_AT_ONCE = 1 << 23
 
 
 class EpisodeQueries(Struct, frozen=True, eq=False):
-    """The places (P,) of classes in tasks, task by task, and the queries (J,) of each in turn."""
+    """The places of classes in tasks (P,), task by task, and their queries (J,) in that order."""
 
     task: Ints
     label: Ints
     queries: Ints
-    """Of each place its task, class, and number of queries (P,)."""
+    """The task, class, and number of queries of each place (P,)."""
     image_of_query: AnyInts
     """The image of each query (J,)."""
     support: csr_array
@@ -53,7 +53,8 @@ class EpisodeQueries(Struct, frozen=True, eq=False):
     sizes: Floats
     """N (C,)."""
     noise: tuple[Floats, Floats]
-    """Of each image (R,) f Σ_b x² and f Σ_b w² of its queries: what u² and e² are in its noise."""
+    """f Σ_b x² of each image and f Σ_b w² of its queries (R,): the factors of u² and e² in its
+    noise."""
 
     @classmethod
     def of(
@@ -64,42 +65,41 @@ class EpisodeQueries(Struct, frozen=True, eq=False):
         class_of_image: Ints,
         sizes: Ints,
     ) -> EpisodeQueries:
-        """Make it of classes (B, K), images (B, K, m), support first, and shots (B, K).
+        """Make a design from classes (B, K), images (B, K, m), support first, and shots (B, K).
 
         Places that a task does not have are negative.
         """
-        tasks, every = len(classes), sizes.astype(np.float64)
+        tasks, class_size = len(classes), sizes.astype(np.float64)
         task, place = np.nonzero(classes >= 0)
         label, shot = classes[task, place], shots[task, place]
         drawn = images[task, place]
-        at = np.arange(drawn.shape[1])
-        is_query = (drawn >= 0) & (at >= shot[:, None])
+        position = np.arange(drawn.shape[1])
+        is_query = (drawn >= 0) & (position >= shot[:, None])
         number = is_query.sum(axis=1)
-        n = every[label]
+        n = class_size[label]
         left = n - shot
         odds = shot / left
-        support = drawn[at < shot[:, None]]
-        of_image, of_class, own = loadings(task, label, odds, shot, support, class_of_image, tasks)
+        support = drawn[position < shot[:, None]]
+        of_image, of_class, x2 = loadings(task, label, odds, shot, support, class_of_image, tasks)
         weight = n * n / (left * (n - 1.0) * np.bincount(task, number)[task])
         factor = (n - 1.0) / n
-        cross = -factor * shot * (1.0 + odds) * weight / n
         squares = np.asarray(np.bincount(task, factor * (shot + left * odds**2), tasks), np.float64)
         queries = drawn[is_query]
-        other = np.bincount(queries, np.repeat(weight**2, number), own.size)
-        share = ((every - 1.0) / every)[class_of_image]
+        w2 = np.bincount(queries, np.repeat(weight**2, number), x2.size)
+        image_factor = ((class_size - 1.0) / class_size)[class_of_image]
         return cls(
-            task,
-            label,
-            number,
-            queries,
-            of_image,
-            of_class,
-            weight,
-            cross,
-            squares,
-            class_of_image,
-            every,
-            (share * own, share * other),
+            task=task,
+            label=label,
+            queries=number,
+            image_of_query=queries,
+            support=of_image,
+            odds=of_class,
+            weight=weight,
+            cross=-factor * shot * (1.0 + odds) * weight / n,
+            squares=squares,
+            class_of_image=class_of_image,
+            sizes=class_size,
+            noise=(image_factor * x2, image_factor * w2),
         )
 
     def sums(self, u: Floats, right: Sequence[RightQueries | None]) -> EpisodeQuerySums:
@@ -116,10 +116,10 @@ def loadings(
     class_of_image: Ints,
     tasks: int,
 ) -> tuple[csr_array, csr_array, Floats]:
-    """Return by how much leaving out images changes tasks, of places (P,), each with some images.
+    """Return the loadings x of images in tasks: 1 where present, -odds where only the class is.
 
-    x is 1 where an image is present, and -odds where its class is, without it: the excess over the
-    latter (B, R), odds (B, C), and Σ_b x² (R,). `present` has the images place by place.
+    They come as x + odds where present (B, R), odds (B, C), and Σ_b x² (R,).  Places (P,) of
+    classes in tasks have a task, label, odds and number of images; `present` are these images.
     """
     units, classes = len(class_of_image), int(class_of_image.max()) + 1
     of_present = np.repeat(odds, number)
@@ -133,83 +133,78 @@ def loadings(
 
 
 class EpisodeQuerySums(ProductSums):
-    """V and τ of methods, and of differences, where tasks differ in size.
+    """V and τ of tasks that differ in size.
 
-    Which queries were right are arrays (B, most queries of a task), of each task those that it has.
+    Right queries are arrays (B, most queries of a task), filled at the front of each row.
     """
 
     def _sums(self, products: Products) -> tuple[Floats, Floats]:
-        made: EpisodeQueries = self._design
+        design: EpisodeQueries = self._design
         u = np.ascontiguousarray(self._u.T)
-        tasks, factor = len(u), (made.sizes - 1.0) / made.sizes
-        a = made.support.T @ u
-        of_class = -(made.odds.T @ u)
-        variance = -products(u, u, made.squares)
-        of_e, weights = np.zeros_like(variance), 0.0
-        centre = self._means()
-        for places, queries, x in self._parts():
-            label, number = made.label[places], made.queries[places]
-            e = x - np.repeat(centre[label], number, axis=0)
-            weight, own = made.weight[places], factor[label]
-            total, images = _sums_of_parts(e, number), made.image_of_query[queries]
+        tasks, factor = len(u), (design.sizes - 1.0) / design.sizes
+        a = design.support.T @ u
+        of_class = -(design.odds.T @ u)
+        variance = -products(u, u, design.squares)
+        e2, weights = np.zeros_like(variance), 0.0
+        class_means = self._class_means()
+        for places, queries, x in self._blocks():
+            label, number = design.label[places], design.queries[places]
+            e = x - np.repeat(class_means[label], number, axis=0)
+            weight, f = design.weight[places], factor[label]
+            images = design.image_of_query[queries]
+            ends = np.append(0, number.cumsum())
+            of_place = csr_array((np.ones(len(e)), np.arange(len(e)), ends), (number.size, len(e)))
+            total = np.asarray(of_place @ e)
             of_image = np.repeat(weight, number), (images, np.arange(images.size))
             a += csr_array(of_image, (len(a), images.size)) @ e
-            shared = weight / made.sizes[label], (label, np.arange(label.size))
+            shared = weight / design.sizes[label], (label, np.arange(label.size))
             of_class -= csr_array(shared, (len(of_class), label.size)) @ total
-            of_each = np.repeat(own * weight**2, number)
-            of_e, weights = of_e + products(e, e, of_each), weights + of_each.sum()
-            variance = variance + products(total, total, own * weight**2 / made.sizes[label])
-            variance = variance - 2.0 * products(u[made.task[places]], total, made.cross[places])
-        a += of_class[made.class_of_image]
-        whole = products(a, a, factor[made.class_of_image])
-        variance = (variance - of_e + whole) / (tasks * max(tasks - 1, 1))
-        share = self._share(products(u, u) / tasks, of_e / weights)
-        return variance, share * np.maximum(whole, 0.0) / tasks**2
+            query_weights = np.repeat(f * weight**2, number)
+            e2, weights = e2 + products(e, e, query_weights), weights + query_weights.sum()
+            variance = variance + products(total, total, f * weight**2 / design.sizes[label])
+            cross = products(u[design.task[places]], total, design.cross[places])
+            variance = variance - 2.0 * cross
+        a += of_class[design.class_of_image]
+        of_images = products(a, a, factor[design.class_of_image])
+        variance = (variance - e2 + of_images) / (tasks * max(tasks - 1, 1))
+        scale = self._scale(products(u, u) / tasks, e2 / weights)
+        return variance, scale * np.maximum(of_images, 0.0) / tasks**2
 
-    def _share(self, of_u: Floats, of_e: Floats) -> Floats:
-        """Return what τ is in parts of V before noise is removed, of mean squares of u and e.
+    def _scale(self, u2: Floats, e2: Floats) -> Floats:
+        """Return τ over V before noise is removed, from mean squares of u and e.
 
-        √(2/n), n the effective number of images by the noise that each has.
+        It is √(2/n), n the effective number of images by the noise of each.
         """
         x, y = self._design.noise
-        whole = of_u * x.sum() + of_e * y.sum()
-        squares = of_u**2 * (x @ x) + 2.0 * of_u * of_e * (x @ y) + of_e**2 * (y @ y)
+        total = u2 * x.sum() + e2 * y.sum()
+        squares = u2**2 * (x @ x) + 2.0 * u2 * e2 * (x @ y) + e2**2 * (y @ y)
         squares = squares / (1.0 - 1.0 / self._design.sizes.mean())
-        found = np.divide(squares, whole**2, out=np.zeros_like(squares), where=whole > 0)
-        return np.asarray(np.sqrt(2.0 * found))
+        inverse = np.divide(squares, total**2, out=np.zeros_like(squares), where=total > 0)
+        return np.asarray(np.sqrt(2.0 * inverse))
 
-    def _means(self) -> Floats:
+    def _class_means(self) -> Floats:
         """Compute the share of right queries of each class (C, M)."""
-        made = self._design
-        sums, number = np.zeros((made.sizes.size, len(self._u))), np.zeros(made.sizes.size)
-        for places, _, x in self._parts():
-            label = np.repeat(made.label[places], made.queries[places])
+        design = self._design
+        sums, number = np.zeros((design.sizes.size, len(self._u))), np.zeros(design.sizes.size)
+        for places, _, x in self._blocks():
+            label = np.repeat(design.label[places], design.queries[places])
             of_class = np.ones(label.size), (label, np.arange(label.size))
             sums += csr_array(of_class, (len(sums), label.size)) @ x
             number += np.bincount(label, minlength=number.size)
         return np.asarray(sums / np.maximum(number, 1.0)[:, None])
 
-    def _parts(self) -> Iterator[tuple[slice, slice, Floats]]:
-        """Give places of some tasks, their queries, and whether these were right (J, M)."""
-        made = self._design
-        of_task = np.bincount(made.task, made.queries).astype(np.int64)
-        places = np.append(0, np.bincount(made.task).cumsum())
-        ends = np.append(0, of_task.cumsum())
-        step = max(1, _NUMBERS_AT_ONCE // (int(of_task.max()) * len(self._u)))
-        for start in range(0, len(of_task), step):
-            stop = min(start + step, len(of_task))
-            size = of_task[start:stop]
-            there = np.arange(int(size.max())) < size[:, None]
+    def _blocks(self) -> Iterator[tuple[slice, slice, Floats]]:
+        """Yield the places of a block of tasks, their queries, and shares of right runs (J, M)."""
+        design = self._design
+        sizes = np.bincount(design.task, design.queries).astype(np.int64)
+        places = np.append(0, np.bincount(design.task).cumsum())
+        ends = np.append(0, sizes.cumsum())
+        step = max(1, _NUMBERS_AT_ONCE // (int(sizes.max()) * len(self._u)))
+        for start in range(0, len(sizes), step):
+            stop = min(start + step, len(sizes))
+            size = sizes[start:stop]
+            present = np.arange(int(size.max())) < size[:, None]
             x = np.empty((int(size.sum()), len(self._u)))
-            for column, own in enumerate(self._right):
-                x[:, column] = own.counts[start:stop, : there.shape[1]][there] / own.runs
+            for column, right in enumerate(self._right):
+                x[:, column] = right.counts[start:stop, : present.shape[1]][present] / right.runs
             yield slice(places[start], places[stop]), slice(ends[start], ends[stop]), x
-
-
-def _sums_of_parts(values: Floats, sizes: Ints) -> Floats:
-    """Return the sums of successive rows of values (J, M), so many at a time."""
-    every = np.arange(len(values))
-    of_part = csr_array(
-        (np.ones(len(values)), every, np.append(0, sizes.cumsum())), (sizes.size, len(values))
-    )
-    return np.asarray(of_part @ values)

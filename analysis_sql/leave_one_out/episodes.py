@@ -1,7 +1,7 @@
-"""Leaving one out where tasks differ in their numbers of classes and images.
+"""The jackknife over units where tasks differ in their numbers of classes and images.
 
-Task b has K_b of C classes and m_bc images of class c. An image or class u is in it with the chance
-p_bu = m_bc/N_c (in tasks that have its class) or K_b/C, and tasks are weighted by that::
+Task b has K_b of C classes and m_bc images of class c. An image or class u is in it with
+probability p_bu = m_bc/N_c (in tasks that have its class) or K_b/C, by which tasks are weighted::
 
     x_bu = (1[u in b] - p_bu)/(1 - p_bu)
     V    = (n-1)/n Σ_u [ (Σ_b x r)² - Σ_b x² r² ] / (B(B-1))          over pairs of different tasks
@@ -10,8 +10,8 @@ p_bu = m_bc/N_c (in tasks that have its class) or K_b/C, and tasks are weighted 
 with n = N_c or C. For images r are residuals of accuracies on the classes of a task, each 1/K_b, if
 tasks are many (:data:`.design.FITTED`), and on its shape (K, 1/K, mean images a class, inverse);
 for classes on its shape alone. Where a task has all images of a class none can be left out: x = 0
-there, and what the class's images change is scaled up to all its tasks. Tasks with all classes do
-not count for classes. Where all tasks have as many classes and images, V differs from that of
+there, and the effect of the class's images is scaled up to all its tasks. Tasks with all classes do
+not count for classes. Where all tasks have equally many classes and images, V differs from that of
 :mod:`.jackknife` in its denominators alone.
 """
 
@@ -43,17 +43,17 @@ ABSENT = -1
 
 
 def padded(values: AnyInts, lengths: Ints) -> NDArray[np.int32]:
-    """Return values in rows of some lengths as an array, :data:`ABSENT` after each."""
-    made = np.full((len(lengths), max(int(lengths.max()), 1)), ABSENT, np.int32)
-    made[np.arange(made.shape[1]) < lengths[:, None]] = values
-    return made
+    """Return the values, row by row, as rows of these lengths with :data:`ABSENT` after each."""
+    rows = np.full((len(lengths), max(int(lengths.max()), 1)), ABSENT, np.int32)
+    rows[np.arange(rows.shape[1]) < lengths[:, None]] = values
+    return rows
 
 
 class EpisodeJackknife(Jackknife, frozen=True, kw_only=True, eq=False):
-    """A jackknife with loadings that are, but for a few, the same for all units of a class."""
+    """A jackknife whose loadings are sparse but for a part that all units of a class share."""
 
     of_class: csr_array
-    """(B, C): what is taken from the loadings of every unit of a class."""
+    """(B, C): what is subtracted from the loadings of every unit of a class."""
     class_of_unit: Ints
     """int64 (R,): the class of each unit."""
 
@@ -65,23 +65,20 @@ class EpisodeJackknife(Jackknife, frozen=True, kw_only=True, eq=False):
 
 
 class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
-    """The tasks of a set that differ in shape, for all methods; made by :meth:`of`.
-
-    It is to :mod:`.leave_one_out` what :class:`analysis_sql.leave_one_out.design.TaskDesign` is.
-    """
+    """The tasks of a set that differ in shape, a design as :class:`.design.TaskDesign`."""
 
     classes: Ints
     """int64 (B, K): classes of each task, 0..C-1, :data:`ABSENT` where it has fewer."""
     images: NDArray[np.int32]
     """int32 (B, K, m): images of each class, 0..n-1, :data:`ABSENT` where it has fewer."""
     class_of_image: Ints
-    """int64 (n,): of every image that may be drawn."""
+    """int64 (n,): the class of every image that may be drawn."""
     labels: tuple[str, ...]
     """Names of the classes, for sentences."""
     why: Mapping[LeftOut, str]
     bounded: Mapping[LeftOut, str]
     shots: Ints | None = None
-    """(B, K): how many images are support, of those of each class the first; None if unknown."""
+    """(B, K): the number of support images, the first of each class; None if unknown."""
     unit: str = "images"
     warnings: tuple[str, ...] = ()
 
@@ -94,12 +91,11 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
         class_labels: Sequence[str] | None = None,
         shots: Ints | None = None,
     ) -> EpisodeDesign:
-        """Make a design of tasks; arrays are as of the attributes."""
+        """Make a design of tasks; arrays are those of the attributes."""
         owner = np.asarray(class_of_image, np.int64)
         labels = tuple(class_labels or map(str, range(int(owner.max()) + 1)))
         ids, drawn = np.asarray(class_ids, np.int64), np.asarray(images, np.int32)
-        made = cls(ids, drawn, owner, labels, {}, {}, shots)
-        return made._with_reasons()
+        return cls(ids, drawn, owner, labels, {}, {}, shots)._with_reasons()
 
     def _with_reasons(self) -> EpisodeDesign:
         why: dict[LeftOut, str] = {}
@@ -109,11 +105,10 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
         appearances = float((self.images >= 0).sum() / len(self.class_of_image))
         if reason := rare or few_appearances("images", appearances):
             bounded["images"] = reason
-        some = self.ways < len(self.labels)
-        without = int(some.sum()) - np.bincount(
-            self.classes[some][self.classes[some] >= 0], minlength=len(self.labels)
-        )
-        if not some.any():
+        without_all = self.ways < len(self.labels)
+        ids = self.classes[without_all]
+        without = without_all.sum() - np.bincount(ids[ids >= 0], minlength=len(self.labels))
+        if not without_all.any():
             why["classes"] = f"every task has all {len(self.labels)} classes"
         elif reason := rare or few_without(self.labels, without):
             bounded["classes"] = reason
@@ -138,16 +133,17 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def takes_queries(self) -> bool:
-        """Whether V for new images can use which queries were right."""
+        """Whether intervals for new images can use which queries were right."""
         return self.shots is not None and "images" in self.jackknives
 
     @cached_property
     def queries(self) -> EpisodeQueries | None:
-        """The design for V of new images where it is known which queries were right."""
+        """The design by roles of images; None where only whole tasks can be used."""
         if self.shots is None or not self.takes_queries:
             return None
-        how = self.classes, self.images, self.shots, self.class_of_image, self.sizes
-        return EpisodeQueries.of(*how)
+        return EpisodeQueries.of(
+            self.classes, self.images, self.shots, self.class_of_image, self.sizes
+        )
 
     @cached_property
     def ways(self) -> Ints:
@@ -161,41 +157,38 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _shares(self) -> Floats:
-        """P of the images of each place (B, K), 0 where there is no class."""
-        return np.where(self.classes >= 0, self._each / self.sizes[self.classes], 0.0)
+        """p_bu of the images of each class of a task (B, K), 0 where there is no class."""
+        return np.where(self.classes >= 0, self._image_counts / self.sizes[self.classes], 0.0)
 
     @cached_property
-    def _each(self) -> Ints:
+    def _image_counts(self) -> Ints:
         """m_bc (B, K)."""
         return np.asarray((self.images >= 0).sum(axis=2))
 
     def bound(self, name: LeftOut) -> float:
-        """Return how many times v_mc the variance of the mean is at most, by Hoeffding's bound.
+        """Return Hoeffding's bound of the variance of the mean over v_mc.
 
-        The share of a unit in a task is its mean over the tasks, that of the image or class with
-        the largest.
+        The share ρ is the largest mean over the tasks of p_bu.
         """
         if name == "images":
-            there = self.classes >= 0
-            share = (
-                np.bincount(self.classes[there], self._shares[there], len(self.labels)) / self.tasks
-            )
-            return variance_factor(self.tasks, float(share.max()))
+            present = self.classes >= 0
+            shares = np.bincount(self.classes[present], self._shares[present], len(self.labels))
+            return variance_factor(self.tasks, float((shares / self.tasks).max()))
         return variance_factor(self.tasks, float(self.ways.mean()) / len(self.labels))
 
     def bound_freedom(self, name: LeftOut) -> float:
-        """Return the degrees of freedom of that bound: B - 1, for new classes at most C - 1."""
+        """Return the degrees of freedom of the bound: B - 1, for new classes at most C - 1."""
         return (self.tasks if name == "images" else min(self.tasks, len(self.labels))) - 1.0
 
     def disjoint_tasks(self, name: LeftOut) -> int:
-        """Return how many tasks without a unit in common the pool would make, at most B."""
-        images = int(len(self.class_of_image) // self._each.sum(axis=1).max())
+        """Return how many tasks without a common unit the pool would make, at most B."""
+        images = int(len(self.class_of_image) // self._image_counts.sum(axis=1).max())
         most = images if name == "images" else min(images, len(self.labels) // self.ways.max())
         return int(min(most, self.tasks))
 
     @cached_property
     def jackknives(self) -> Mapping[LeftOut, Jackknife]:
-        """What is left out, where the jackknife can be taken."""
+        """The jackknives that can be taken."""
         made: dict[LeftOut, Jackknife] = {}
         without = {*self.why, *self.bounded}
         if "images" not in without:
@@ -206,30 +199,32 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
 
     def _leave_out_images(self) -> Jackknife:
         tasks, sizes = self.tasks, self.sizes.astype(np.float64)
-        there = self.classes >= 0
-        left = there & (self._shares < 1.0)
-        odds = np.where(left, self._shares / np.where(left, 1.0 - self._shares, 1.0), 0.0)
-        units, of_class, shares = loadings(
-            np.nonzero(left)[0],
-            self.classes[left],
-            odds[left],
-            self._each[left],
-            self.images[(self.images >= 0) & left[:, :, None]],
+        present = self.classes >= 0
+        partial = present & (self._shares < 1.0)  # not all images of the class are in the task
+        odds = np.where(partial, self._shares / np.where(partial, 1.0 - self._shares, 1.0), 0.0)
+        units, of_class, x_squares = loadings(
+            np.nonzero(partial)[0],
+            self.classes[partial],
+            odds[partial],
+            self._image_counts[partial],
+            self.images[(self.images >= 0) & partial[:, :, None]],
             self.class_of_image,
             tasks,
         )
-        # a class of which some tasks have all images is scaled up from the others, by what one
-        # image does to a task's mean: p/(K m) = 1/(K N)
-        part = np.repeat(1.0 / self.ways[:, None], self.classes.shape[1], axis=1)
-        every, kept = (
-            np.bincount(self.classes[some], part[some], sizes.size) for some in (there, left)
+        # a class of which some tasks have all images is scaled up from its other tasks, by the
+        # effect of one image on a task's mean: p/(K m) = 1/(K N)
+        effect = np.repeat(1.0 / self.ways[:, None], self.classes.shape[1], axis=1)
+        of_all, of_partial = (
+            np.bincount(self.classes[places], effect[places], sizes.size)
+            for places in (present, partial)
         )
-        scale = np.divide(every, kept, out=np.zeros_like(every), where=kept > 0) ** 2
+        scale = np.divide(of_all, of_partial, out=np.zeros_like(of_all), where=of_partial > 0) ** 2
         factors = scale * (sizes - 1.0) / sizes
         factor = factors[self.class_of_image]
-        hidden = np.where(left, sizes[self.classes] - self._each, 0.0)
-        squares = np.where(left, factors[self.classes] * (self._each + hidden * odds**2), 0.0)
-        q = factor * shares
+        counts = self._image_counts
+        others = np.where(partial, sizes[self.classes] - counts, 0.0)
+        squares = np.where(partial, factors[self.classes] * (counts + others * odds**2), 0.0)
+        q = factor * x_squares
         effective = float(q.sum() ** 2 / (q**2).sum()) if q.any() else 1.0
         pairs = tasks * max(tasks - 1, 1)
         return EpisodeJackknife(
@@ -245,14 +240,14 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
 
     def _leave_out_classes(self) -> Jackknife:
         tasks, classes = self.tasks, len(self.labels)
-        some = self.ways < classes
-        odds = np.where(some, self.ways / np.maximum(classes - self.ways, 1), 0.0)
-        rows, places = np.nonzero((self.classes >= 0) & some[:, None])
+        partial = self.ways < classes
+        odds = np.where(partial, self.ways / np.maximum(classes - self.ways, 1), 0.0)
+        rows, places = np.nonzero((self.classes >= 0) & partial[:, None])
         present = self.classes[rows, places]
         units = csr_array(((1.0 + odds)[rows], (rows, present)), (tasks, classes))
-        whole = (odds, (np.arange(tasks), np.zeros(tasks, np.int64)))
-        number, factor = max(int(some.sum()), 2), (classes - 1) / classes
-        squares = np.where(some, self.ways + (classes - self.ways) * odds**2, 0.0)
+        shared = (odds, (np.arange(tasks), np.zeros(tasks, np.int64)))
+        number, factor = max(int(partial.sum()), 2), (classes - 1) / classes
+        squares = np.where(partial, self.ways + (classes - self.ways) * odds**2, 0.0)
         return EpisodeJackknife(
             units,
             np.full(classes, factor / (number * (number - 1))),
@@ -262,18 +257,18 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
             classes,
             of_noise=True,
             tails=True,
-            of_class=csr_array(whole, (tasks, 1)),
+            of_class=csr_array(shared, (tasks, 1)),
             class_of_unit=np.zeros(classes, np.int64),
         )
 
     @cached_property
     def _shape(self) -> Floats:
-        """Columns (B, 5) of what tasks differ in: 1, K, 1/K, mean images a class, its inverse."""
-        ways, each = self.ways.astype(float), self._each.sum(axis=1) / self.ways
-        return np.stack([np.ones_like(ways), ways, 1.0 / ways, each, 1.0 / each], axis=1)
+        """The shapes of tasks (B, 5): 1, K, 1/K, mean images a class, its inverse."""
+        ways, images = self.ways.astype(float), self._image_counts.sum(axis=1) / self.ways
+        return np.stack([np.ones_like(ways), ways, 1.0 / ways, images, 1.0 / images], axis=1)
 
     def residuals(self, values: Floats, name: LeftOut = "images") -> Floats:
-        """Take from values (M, B) their least-squares fit by classes and shape, or by shape."""
+        """Subtract from values (M, B) their least-squares fit by classes and shape, or by shape."""
         left, size, _ = np.linalg.svd(self._shape, full_matrices=False)
         shape = left[:, size > 1e-9 * size[0]]
         rest = values - (values @ shape) @ shape.T

@@ -1,4 +1,4 @@
-"""Leaving out one unit at a time, as quadratic forms in the values of tasks.
+"""The jackknife over units, as quadratic forms in the values of tasks.
 
 A *unit* is an image, or a group of images of one class; the C classes with at least m images can be
 drawn.
@@ -8,8 +8,8 @@ in b]/n_(-c), d_b the value of a task less the mean of all::
 
     V = (C-1)/C { Σ_c (U_(-c) - mean)² - Σ_b d_b² Σ_c (l_cb - mean_c l_cb)² }
 
-**Images.** The values are the residuals u of the regression on which classes are in a task, or of
-the mean alone (:data:`analysis_sql.leave_one_out.design.FITTED`). With I_i the n_i tasks that have
+**Images.** The values are the residuals u of the regression on the classes of a task, or on a
+constant alone (:data:`analysis_sql.leave_one_out.design.FITTED`). With I_i the n_i tasks that have
 image i, and J_c those of a class::
 
     P_i = [(Σ_{I_i} u)² - Σ_{I_i} u²] / (n_i (n_i - 1))          over pairs of different tasks
@@ -59,7 +59,7 @@ class Membership(Struct, frozen=True, eq=False, dict=True):
     spanning: bool
     """Whether a group has images of several classes, which then depend on one another."""
     labels: tuple[str, ...]
-    """Names that sentences give to classes (C,), by position; the ids where none are given."""
+    """Names of the classes (C,) in sentences, by default their ids."""
 
     @classmethod
     def of(
@@ -75,9 +75,9 @@ class Membership(Struct, frozen=True, eq=False, dict=True):
         _check_tasks(ids, drawn, owner)
         sizes = np.bincount(owner[owner >= 0])
         eligible = np.flatnonzero(sizes >= drawn.shape[2])
-        number = np.full(sizes.size, -1)
-        number[eligible] = np.arange(eligible.size)
-        usable = (owner >= 0) & (number[owner] >= 0)
+        position = np.full(sizes.size, -1)
+        position[eligible] = np.arange(eligible.size)
+        usable = (owner >= 0) & (position[owner] >= 0)
         unit, spanning = np.full(owner.size, -1), False
         grouped = group_of_image is not None and bool((np.asarray(group_of_image) >= 0).any())
         if group_of_image is None or not grouped:
@@ -85,17 +85,16 @@ class Membership(Struct, frozen=True, eq=False, dict=True):
             first = np.flatnonzero(usable)
         else:
             groups = np.asarray(group_of_image)
-            alone = groups < 0
-            names = np.where(alone, np.arange(owner.size) + groups.max() + 1, groups)
-            pairs = np.stack([owner, names], axis=1)[usable]
-            _, first, which = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-            unit[usable] = which.reshape(-1)
+            group = np.where(groups < 0, np.arange(owner.size) + groups.max() + 1, groups)
+            pairs = np.stack([owner, group], axis=1)[usable]
+            _, first, inverse = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+            unit[usable] = inverse.reshape(-1)
             first = np.flatnonzero(usable)[first]
-            spanning = np.unique(names[usable]).size < first.size
+            spanning = np.unique(group[usable]).size < first.size
         return cls(
-            number[ids],
+            position[ids],
             unit[drawn],
-            number[owner[first]],
+            position[owner[first]],
             np.bincount(unit[usable], minlength=first.size),
             eligible,
             grouped,
@@ -149,12 +148,12 @@ class Membership(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def one_each(self) -> bool:
-        """Whether no task has two images of a unit: as drawn, or since units are images."""
+        """Whether no task has two images of a unit."""
         return bool(self.uses.data.max(initial=1.0) <= 1.0)
 
 
 def incidence(members: NDArray[Any], columns: int) -> csr_array:
-    """Count in each row which columns its members name, (rows, columns)."""
+    """Count how often each row of `members` names each column, (rows, columns)."""
     rows, width = members.shape
     matrix = csr_array(
         (np.ones(members.size), members.flatten(), np.arange(0, members.size + 1, width)),
@@ -181,27 +180,27 @@ def _check_tasks(ids: NDArray[Any], images: NDArray[Any], owner: NDArray[Any]) -
             f"{owner[image]}",
             expected="images in the order of class_ids",
         )
-    for what, rows in (("class", ids), ("image", images.reshape(len(ids), -1))):
+    for article, what, rows in (("a", "class", ids), ("an", "image", images.reshape(len(ids), -1))):
         ordered = np.sort(rows, axis=1)
         twice = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if twice.size:
             raise SpecError(
-                f"task {twice[0]} has {'an image' if what == 'image' else 'a class'} twice",
+                f"task {twice[0]} has {article} {what} twice",
                 expected=f"no {what} twice in a task",
             )
 
 
 def per_unit(membership: Membership, of_class: NDArray[Any]) -> Floats:
-    """Return values of classes (C,) by unit (U,)."""
+    """Return the value of each unit's class (U,), from values of classes (C,)."""
     return np.asarray(of_class, np.float64)[membership.class_of_unit]
 
 
 class Jackknife(Struct, frozen=True, eq=False):
     """The leave-one-out variance of a mean over B tasks, as quadratic forms.
 
-    With x the values of tasks and a = x'L how far each of R units moves the mean, V = Σ_r w_r a_r²
-    + Σ_b d_b x_b² is the variance, noise of finitely many tasks removed, and tot = Σ_r t_r a_r²
-    that before it is removed.
+    With x the values of tasks and a = x'L the effects of R units on the mean, V = Σ_r w_r a_r²
+    + Σ_b d_b x_b² is the variance without the noise of finitely many tasks, and tot = Σ_r t_r a_r²
+    the variance with it.
     """
 
     loadings: csr_array
@@ -212,18 +211,18 @@ class Jackknife(Struct, frozen=True, eq=False):
     noise: Floats
     """float64 (B,): d."""
     scale: float
-    """What τ, the standard error of V, is in parts of tot, or of tot - V."""
+    """τ, the standard error of V, over tot, or over tot - V."""
     units: int
-    """How many are left out, one after another."""
+    """Number of units that are left out."""
     centred: bool = False
-    """Whether a is taken about its mean over the units."""
+    """Whether a is centred over the units."""
     of_noise: bool = False
-    """Whether τ is in parts of tot - V."""
+    """Whether `scale` is τ over tot - V."""
     tails: bool = False
     """Whether long tails of a lower the degrees of freedom."""
 
     def error(self, variance: Floats, total: Floats) -> Floats:
-        """Return τ of V and tot."""
+        """Compute τ from V and tot."""
         base = total - variance if self.of_noise else total
         return np.asarray(self.scale * np.maximum(base, 0.0))
 
@@ -233,10 +232,10 @@ class Jackknife(Struct, frozen=True, eq=False):
         return np.ascontiguousarray(a - a.mean(axis=1, keepdims=True) if self.centred else a)
 
     def freedom(self, a: Floats) -> Any:
-        """Return the degrees of freedom of Student's t by coordinates (N, R), or of all.
+        """Return the degrees of freedom of Student's t, by rows of coordinates (N, R) or of all.
 
-        Infinite for the normal law, C-1 without long tails; with these κ is the unbiased excess
-        kurtosis of the C centred coordinates, not below 0, and 0 of fewer than 4.
+        They are infinite for images, C-1 where tails do not count, else from the unbiased excess
+        kurtosis κ of the C centred coordinates, which is taken as at least 0, and 0 if C < 4.
         """
         n = float(self.units)
         if not (self.of_noise and self.tails):
@@ -245,8 +244,8 @@ class Jackknife(Struct, frozen=True, eq=False):
         fourths = np.einsum("nr,nr->n", a * a, a * a)
         kurtosis = np.zeros_like(squares)
         if n >= 4:
-            three = np.full_like(squares, 3.0)
-            ratio = np.divide(n * fourths, squares**2, out=three, where=squares > 0)
+            normal = np.full_like(squares, 3.0)
+            ratio = np.divide(n * fourths, squares**2, out=normal, where=squares > 0)
             unbiased = (n - 1) / ((n - 2) * (n - 3)) * ((n + 1) * (ratio - 3.0) + 6.0)
             kurtosis = np.maximum(unbiased, 0.0)
         return freedom_of(n, kurtosis)
@@ -258,7 +257,7 @@ def freedom_of(units: float, kurtosis: Any) -> Any:
 
 
 def leave_out_columns(has: csr_array, *, tails: bool) -> Jackknife:
-    """Leave out the tasks of one column of (B, C) after another; wants values less their mean."""
+    """Leave out the tasks that have a column of (B, C), for values less their mean."""
     tasks, columns = has.shape
     share = 1.0 / (tasks - has.sum(axis=0))
     squares = np.sum(share**2) - has @ share**2
@@ -279,26 +278,26 @@ def leave_out_columns(has: csr_array, *, tails: bool) -> Jackknife:
 
 
 def leave_out_images(tasks: Membership, classes: Bools | None = None) -> Jackknife:
-    """Leave out units of which a task has at most one image; wants the residuals u.
+    """Leave out units of which a task has at most one image, for the residuals u.
 
-    Of some `classes` (C,) alone, or of all.
+    Only units of `classes`, a mask (C,), are left out if it is given.
     """
     sizes, n = tasks.units_of_class, tasks.tasks_of_unit
     factors = factors_of(sizes, tasks.way, tasks.per_class)
     counted = n >= 2
     if classes is not None:
         factors, counted = np.where(classes, factors, 0.0), counted & classes[tasks.class_of_unit]
-    of_class = np.bincount(tasks.class_of_unit[counted], minlength=sizes.size)
-    share = per_unit(tasks, factors / np.maximum(of_class, 1))
+    counted_units = np.bincount(tasks.class_of_unit[counted], minlength=sizes.size)
+    share = per_unit(tasks, factors / np.maximum(counted_units, 1))
     weights = np.where(counted, share / np.maximum(n * (n - 1), 1), 0.0)
     totals = np.where(counted, share / np.maximum(n, 1) ** 2, 0.0)
     uses = tasks.tasks_of_class
-    own = factors / np.maximum(uses * (uses - 1), 1)
-    noise = tasks.has_class @ own - tasks.uses @ weights
+    class_weights = factors / np.maximum(uses * (uses - 1), 1)
+    noise = tasks.has_class @ class_weights - tasks.uses @ weights
     errors = np.where(counted, per_unit(tasks, factors / sizes) / np.maximum(n, 1), 0.0)
     return Jackknife(
         csr_array(hstack([tasks.uses, tasks.has_class])),
-        np.concatenate([weights, -own]),
+        np.concatenate([weights, -class_weights]),
         np.concatenate([totals, -factors / np.maximum(uses, 1) ** 2]),
         noise,
         _scale([errors], sizes),
@@ -307,7 +306,7 @@ def leave_out_images(tasks: Membership, classes: Bools | None = None) -> Jackkni
 
 
 def leave_out_groups(tasks: Membership) -> Jackknife:
-    """Leave out groups of which a task may have several images; wants the residuals u."""
+    """Leave out groups of which a task may have several images, for the residuals u."""
     k, classes = tasks.uses, tasks.class_names.size
     groups, uses = tasks.units_of_class, tasks.tasks_of_class
     members = per_unit(tasks, uses)
@@ -321,14 +320,14 @@ def leave_out_groups(tasks: Membership) -> Jackknife:
     counted = (tasks.tasks_of_unit >= 2) & (spread > 1e-9 * s2**2)
     images = np.bincount(tasks.class_of_unit, tasks.images_of_unit, classes)
     expected = tasks.per_class * tasks.images_of_unit / per_unit(tasks, images)
-    whole = np.bincount(tasks.class_of_unit, expected**2, classes)
-    used = np.bincount(tasks.class_of_unit, np.where(counted, expected**2, 0.0), classes)
+    of_all = np.bincount(tasks.class_of_unit, expected**2, classes)
+    of_used = np.bincount(tasks.class_of_unit, np.where(counted, expected**2, 0.0), classes)
     factor = (tasks.way / classes) ** 2 * (groups - 1) / groups
-    enlarged = per_unit(tasks, factor * whole / np.where(used > 0, used, 1.0))
+    enlarged = per_unit(tasks, factor * of_all / np.where(of_used > 0, of_used, 1.0))
     w = np.where(counted, enlarged * expected**2, 0.0)
-    safe2, safe = np.where(counted, s2, 1.0), np.where(counted, spread, 1.0)
-    weights, slopes = w / safe, np.where(counted, expected / safe2, 0.0)
-    # (k - k̄)² of a task that has the class, summed over its groups: those that are absent count k̄²
+    s2_or_1, spread_or_1 = np.where(counted, s2, 1.0), np.where(counted, spread, 1.0)
+    weights, slopes = w / spread_or_1, np.where(counted, expected / s2_or_1, 0.0)
+    # Σ (k - k̄)² over the groups of a task's class: a group that is absent counts k̄²
     squares = csr_array(k)
     squares.data = k.data**2 - 2.0 * k.data * mean[k.indices]
     absent_squares = np.bincount(tasks.class_of_unit, weights * mean**2, classes)
@@ -339,15 +338,15 @@ def leave_out_groups(tasks: Membership) -> Jackknife:
     return Jackknife(
         csr_array(hstack([k - tasks.has_class @ of_mean.T.tocsr(), x])),
         np.concatenate([weights, of_classes]),
-        np.concatenate([w / safe2**2, np.zeros(classes)]),
+        np.concatenate([w / s2_or_1**2, np.zeros(classes)]),
         np.asarray(noise),
-        _scale([w / safe2, w], groups),
+        _scale([w / s2_or_1, w], groups),
         int(counted.sum()),
     )
 
 
 def factors_of(sizes: Floats | Ints, way: int, per_class: int) -> Floats:
-    """Return f_c (C,): (K/C)² m² (N_c-1)/(N_c-m)² of classes of N_c units; 0 where N_c <= m."""
+    """Return f_c (C,) of classes of N_c units; 0 where N_c <= m."""
     enough = np.where(sizes > per_class, sizes - per_class, 1) ** 2
     factors = (way / sizes.size) ** 2 * per_class**2 * (sizes - 1) / enough
     return np.asarray(np.where(sizes > per_class, factors, 0.0))
@@ -364,7 +363,7 @@ def _class_slopes(tasks: Membership, slopes: Floats, mean: Floats) -> csr_array:
 
 
 def _scale(errors: list[Floats], sizes: Ints) -> float:
-    """Return τ in parts of tot: √(2/n_eff), the least n_eff of several."""
+    """Return τ over tot, √(2/n_eff) with the least n_eff of several errors (U,)."""
     effective = min(float(s.sum() ** 2 / (s**2).sum()) for s in errors) if errors[0].any() else 1.0
     return float(np.sqrt(2.0 / (effective * (1.0 - 1.0 / sizes.mean()))))
 
@@ -372,16 +371,16 @@ def _scale(errors: list[Floats], sizes: Ints) -> float:
 _NUMBERS_AT_ONCE = 1 << 22
 
 
-def some_of(places: NDArray[Any], width: int) -> Iterator[tuple[Ints, Ints]]:
-    """Give rows and columns of some places (P, 2) at a time, each of which has `width` numbers."""
+def blocks_of(pairs: NDArray[Any], width: int) -> Iterator[tuple[Ints, Ints]]:
+    """Yield rows and columns of `pairs` (P, 2) in blocks, for `width` numbers per pair."""
     step = max(1, _NUMBERS_AT_ONCE // width)
-    for start in range(0, len(places), step):
-        row, column = places[start : start + step].T
+    for start in range(0, len(pairs), step):
+        row, column = pairs[start : start + step].T
         yield row, column
 
 
 class Forms:
-    """Σ_r w_r a_r² of methods' values a (M, R), and of differences of two."""
+    """The quadratic forms Σ_r w_r a_r² of methods' values a (M, R), and of their differences."""
 
     def __init__(self, values: Floats, weights: Floats) -> None:
         self._values, self._weights = values, weights
@@ -394,7 +393,7 @@ class Forms:
         return np.asarray(np.where(rows[:, None] == columns, self.own[rows, None], differences))
 
 
-def or_unknown(found: Floats) -> Floats:
-    """Put NaN behind numbers of methods (N, M), or of pairs (N, M, M), for those at place -1."""
-    widths = [(0, 0), *[(0, 1)] * (found.ndim - 1)]
-    return np.pad(found, widths, constant_values=np.nan)
+def with_unknown(sums: Floats) -> Floats:
+    """Append NaN to sums of methods (N, M), or of pairs (N, M, M), for methods at position -1."""
+    widths = [(0, 0), *[(0, 1)] * (sums.ndim - 1)]
+    return np.pad(sums, widths, constant_values=np.nan)

@@ -1,1 +1,1 @@
-"""What a task set will be able to show, and how many queries a task should have."""
+"""Plans: what a task set will show, and how many queries a task should have."""

@@ -1,7 +1,7 @@
 """What more tasks of the same images will show, planned from a pilot (docs/planning.md).
 
-A pilot of B tasks has s², the variance between them, and of each kind V, about all tasks that the
-images allow, and tot, the same before the noise of finitely many tasks is removed.  For B' tasks::
+A pilot of B tasks has s², the variance between them, and for each kind V, the variance without the
+noise of finitely many tasks, and tot, the variance with it.  For B' tasks::
 
     T   = max(V, 0) + s²/B'
     tot = max(V, 0) + (tot - V at B')
@@ -13,11 +13,12 @@ tot - V falls as 1/B, and for images as a(B), where n is binomial of B and Km/(C
     scale = √(2/n_eff)    n_eff = (Σ_c f_c e_1)² / Σ_c (f_c² e_2/N_c) · (1 - 1/mean N)
                           e_k   = E[1/n^k; n >= 2]
 
-Where tasks have several images of a group, B/B' and the pilot's own scale stand for both.  With B'
-endless, s²/B' and tot - V are 0.  With r times the images of each class V is Σ 1/(rN_c - 1) by
-Σ 1/(N_c - 1) of it, since what one image moves the mean of its tasks by has (N_c - m)/(N_c - 1);
-with r times the classes or superclasses, 1/r of it, of images too.  The smallest detectable
-difference is the δ with P(|mean| > h) = power, where the mean is normal around δ with variance T.
+Where tasks have several images of a group, a(B')/a(B) is B/B' and the scale is the pilot's.  With
+endless B', s²/B' and tot - V are 0.  With r times the images of each class, V of images is
+multiplied by Σ 1/(rN_c - 1) / Σ 1/(N_c - 1), since the effect of an image on the mean of its tasks
+has the factor (N_c - m)/(N_c - 1); with r times the classes or superclasses, every V is divided by
+r.  The smallest detectable difference is the δ with P(|mean| > h) = power, where the mean is normal
+around δ with variance T.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ from analysis_sql.planning.variance_budget import detectable
 from benchmark_spec.errors import SpecError
 
 _DEVIATIONS = 12.0
-"""Standard deviations from the mean to which a binomial law is summed."""
+"""Standard deviations from the mean over which a binomial distribution is summed."""
 
 
 class Part(Struct, frozen=True):
@@ -57,34 +58,35 @@ class Part(Struct, frozen=True):
 
     variance: float
     noise: float
-    """V, not below 0, and tot - V."""
+    """V, at least 0, and tot - V."""
     scale: float
-    """τ in parts of tot (images) or of tot - V, in the pilot's tasks."""
+    """τ over tot (images) or over tot - V, for the pilot's tasks."""
     units: int
-    """Images or groups, classes, superclasses that the tasks were drawn from."""
+    """Number of images or groups, classes, superclasses that the tasks were drawn from."""
     kurtosis: float | None = None
-    """Excess kurtosis of what they move the mean by; None where it does not count."""
+    """Excess kurtosis of the units' effects on the mean; None where it does not count."""
     without: float = 1.0
-    """The least share of tasks that are without one of them."""
+    """The least share of tasks without a unit."""
 
 
 class LeftOutPilot(Struct, frozen=True, eq=False):
-    """The variances estimated from B tasks that reuse images; made by :meth:`of`."""
+    """The variances estimated from B tasks that reuse images."""
 
     tasks: int
     between: float
     """B, and the variance between tasks, s²."""
     sizes: NDArray[np.int64]
-    """int64 (C,): units of each class that may be drawn: images, or groups of them."""
+    """int64 (C,): N_c, the units of each class that may be drawn: images, or groups of them."""
     way: int
     per_class: int
     one_each: bool
     """K, m, and whether no task has two images of a unit."""
     appearances: float
-    """In how many tasks a unit is on average, of B."""
+    """Mean number of tasks of a unit, among the B."""
     parts: Mapping[LeftOut, Part]
+    """The variances of each kind that has an interval."""
     why: Mapping[LeftOut, str]
-    """By kind; for those without an interval, the reason."""
+    """The reason for each kind that has none."""
     unit: Literal["images", "groups"] = "images"
     """What is left out for new images."""
 
@@ -138,23 +140,23 @@ class LeftOutPilot(Struct, frozen=True, eq=False):
         )
 
     def noise(self, name: LeftOut, tasks: float) -> float:
-        """Return tot - V of a kind in so many tasks; 0 in endless ones."""
+        """Return tot - V of a kind for a number of tasks; 0 for endless ones."""
         if np.isinf(tasks):
             return 0.0
         if name == "images" and self.one_each:
-            return self.parts[name].noise * self._chance(tasks) / self._chance(self.tasks)
+            return self.parts[name].noise * self._a(tasks) / self._a(self.tasks)
         return self.parts[name].noise * self.tasks / tasks
 
     def scale(self, tasks: float, times: float = 1.0) -> float:
-        """Return τ of images in parts of tot; `times` as many of each class for endless tasks."""
+        """Return τ over tot for images; `times` as many of each class for endless tasks."""
         if not self.one_each:
             return self.parts["images"].scale / sqrt(times)
         sizes, factors = self.sizes * times, self.factors(times)
-        if np.isinf(tasks):  # 1/n is in proportion to N_c
-            first, second = sizes, sizes**2
+        if np.isinf(tasks):  # 1/n is proportional to N_c
+            e_1, e_2 = sizes, sizes**2
         else:
-            first, second, _ = self._appearing(tasks)
-        effective = (factors * first).sum() ** 2 / (factors**2 * second / sizes).sum()
+            e_1, e_2, _ = self._appearing(tasks)
+        effective = (factors * e_1).sum() ** 2 / (factors**2 * e_2 / sizes).sum()
         return float(np.sqrt(2.0 / (effective * (1.0 - 1.0 / sizes.mean()))))
 
     def factors(self, times: float = 1.0) -> Floats:
@@ -162,36 +164,37 @@ class LeftOutPilot(Struct, frozen=True, eq=False):
         sizes: Floats = np.asarray(self.sizes * times, np.float64)
         return factors_of(sizes, self.way, self.per_class)
 
-    def less(self, times: float) -> float:
-        """Return what V of images is multiplied by with `times` as many units in each class."""
+    def reduction(self, times: float) -> float:
+        """Return the factor of V of images with `times` as many units in each class."""
         if not self.one_each:
             return 1.0 / times
         return float((1.0 / (self.sizes * times - 1.0)).sum() / (1.0 / (self.sizes - 1.0)).sum())
 
-    def _chance(self, tasks: float) -> float:
+    def _a(self, tasks: float) -> float:
         """Return a(B) of the module's docstring."""
         classes = self.sizes.size
-        first, _, often = self._appearing(tasks)
-        left = first / np.maximum(often, 1e-300) - classes / (tasks * self.way)
-        return float((1.0 - classes / tasks) * (self.factors() * np.maximum(left, 0.0)).sum())
+        e_1, _, p = self._appearing(tasks)
+        differences = e_1 / np.maximum(p, 1e-300) - classes / (tasks * self.way)
+        total = (self.factors() * np.maximum(differences, 0.0)).sum()
+        return float((1.0 - classes / tasks) * total)
 
     def _appearing(self, tasks: float) -> tuple[Floats, Floats, Floats]:
         """Return E[1/n; n >= 2], E[1/n²; n >= 2] and P(n >= 2) of the units of each class (C,)."""
         share = self.way * self.per_class / self.sizes.size
         moments = [_moments(int(tasks), share / size) for size in self.sizes.tolist()]
-        first, second, often = np.array(moments).T
-        return first, second, often
+        e_1, e_2, p = np.array(moments).T
+        return e_1, e_2, p
 
 
 @lru_cache(maxsize=4096)
-def _moments(tasks: int, chance: float) -> tuple[float, float, float]:
+def _moments(tasks: int, probability: float) -> tuple[float, float, float]:
     """Return E[1/n; n >= 2], E[1/n²; n >= 2] and P(n >= 2) of a binomial number n."""
-    middle, deviation = tasks * chance, sqrt(tasks * chance * (1.0 - chance))
-    low = max(2, int(middle - _DEVIATIONS * deviation))
-    high = min(tasks, ceil(middle + _DEVIATIONS * deviation) + 20)
+    mean, deviation = tasks * probability, sqrt(tasks * probability * (1.0 - probability))
+    low = max(2, int(mean - _DEVIATIONS * deviation))
+    high = min(tasks, ceil(mean + _DEVIATIONS * deviation) + 20)
     n = np.arange(low, high + 1, dtype=np.float64)
-    ways = gammaln(tasks + 1.0) - gammaln(n + 1.0) - gammaln(tasks - n + 1.0)
-    p = np.exp(ways + n * np.log(chance) + (tasks - n) * np.log1p(-chance))
+    log_comb = gammaln(tasks + 1.0) - gammaln(n + 1.0) - gammaln(tasks - n + 1.0)
+    p = np.exp(log_comb + n * np.log(probability) + (tasks - n) * np.log1p(-probability))
     return float((p / n).sum()), float((p / n**2).sum()), float(p.sum())
 
 
@@ -213,7 +216,7 @@ class PlannedWidth(Struct, frozen=True):
     of_tasks: float | None = None
     """The half-width as if runs did not differ; None where there is none."""
     uncertain: bool = False
-    """Whether V is less than twice its standard error in the pilot, which has fewer tasks."""
+    """Whether V is below twice its standard error in the pilot, which has fewer tasks."""
 
 
 def plan_left_out(
@@ -223,7 +226,7 @@ def plan_left_out(
     power: float | None = 0.8,
     runs: PlannedRuns = ONE_RUN,
 ) -> tuple[PlannedWidth, ...]:
-    """Plan sets of as many tasks of the pilot's protocol, drawn from the same images.
+    """Plan sets of these numbers of tasks of the pilot's protocol, drawn from the same images.
 
     Rows are by ascending B, endless tasks last, in the order of kinds. `power` is None for an
     accuracy.
@@ -236,43 +239,46 @@ def _rows(
     pilot: LeftOutPilot, tasks: int | None, level: float, power: float | None, runs: PlannedRuns
 ) -> Iterator[PlannedWidth]:
     number = inf if tasks is None else float(tasks)
-    pilots = _laws(pilot, pilot.tasks) if number > pilot.tasks else {}
-    width, variance, why = 0.0, 0.0, ""
+    pilot_laws = _laws(pilot, pilot.tasks) if number > pilot.tasks else {}
+    width, largest, why = 0.0, 0.0, ""
     for name, law in _laws(pilot, number).items():
         why = why or _obstacle(pilot, name, number)
-        own = float(law.variance)
-        width, variance = max(width, 100.0 * float(law.halfwidth(level))), max(variance, own)
+        variance = float(law.variance)
+        width, largest = max(width, 100.0 * float(law.halfwidth(level))), max(largest, variance)
         if why or width == 0.0:
             reason = why or "the pilot's tasks do not tell this variance from noise"
             yield PlannedWidth(tasks, name, why=reason)
             continue
-        widened, least = runs.widen(width, level), None
+        widened, smallest = runs.widen(width, level), None
         if power is not None:
-            times = 1.0 - ndtri(power) / ndtri((1.0 - level) / 2.0)  # of a normal difference
-            of_tasks = detectable(np.array([width]), 100.0 * sqrt(variance), power)
-            least = hypot(of_tasks, times * sqrt(widened**2 - width**2))
-        whole = own + runs.variance / 100.0**2
+            ratio = 1.0 - ndtri(power) / ndtri((1.0 - level) / 2.0)  # for a normal difference
+            of_tasks = detectable(np.array([width]), 100.0 * sqrt(largest), power)
+            smallest = hypot(of_tasks, ratio * sqrt(widened**2 - width**2))
+        total = variance + runs.variance / 100.0**2
+        uncertain = False
+        if name in pilot_laws:
+            uncertain = pilot.parts[name].variance < 2.0 * float(pilot_laws[name].tau)
         yield PlannedWidth(
             tasks,
             name,
             halfwidth=widened,
-            detectable=least,
-            monte_carlo_share=pilot.between / number / whole if whole > 0 else 0.0,
+            detectable=smallest,
+            monte_carlo_share=pilot.between / number / total if total > 0 else 0.0,
             widened=bool(law.tau > law.variance),
             of_tasks=width,
-            uncertain=name in pilots and pilot.parts[name].variance < 2.0 * float(pilots[name].tau),
+            uncertain=uncertain,
         )
 
 
 def _laws(
     pilot: LeftOutPilot, tasks: float, images: float = 1.0, classes: float = 1.0
 ) -> dict[LeftOut, Law]:
-    """Return T, τ and df by kind, with so many times the units of each class, and the classes."""
+    """Return T, τ and df by kind, with multiples of the units of each class and of the classes."""
     laws: dict[LeftOut, Law] = {}
     for name, part in pilot.parts.items():
         variance, noise, df = part.variance / classes, pilot.noise(name, tasks), inf
         if name == "images":
-            variance *= pilot.less(images)
+            variance *= pilot.reduction(images)
             tau = pilot.scale(tasks, images) / sqrt(classes) * (variance + noise)
         else:
             units = part.units * classes
@@ -283,7 +289,7 @@ def _laws(
 
 
 def _obstacle(pilot: LeftOutPilot, name: LeftOut, tasks: float) -> str:
-    """Return why so many tasks have no interval of a kind; empty where they have one."""
+    """Return why a number of tasks has no interval of a kind, or an empty text."""
     appearances = tasks * (pilot.appearances / pilot.tasks)  # of a unit, on average
     if appearances < LEAST_APPEARANCES:
         return (
@@ -300,10 +306,10 @@ def _obstacle(pilot: LeftOutPilot, name: LeftOut, tasks: float) -> str:
 
 
 class UnitsForHalf(Struct, frozen=True):
-    """How many units there are, and how many would halve the narrowest half-width.
+    """The number of units, and the number that would halve the half-width of endless tasks.
 
-    `needed` is of as many images or groups in the same classes, or of classes (superclasses) like
-    these; None where the variance is lost in the pilot's noise.
+    `needed` are images or groups in the same classes, or classes (superclasses) like these; None
+    where the variance is lost in the pilot's noise.
     """
 
     kind: LeftOut
@@ -312,17 +318,21 @@ class UnitsForHalf(Struct, frozen=True):
 
 
 def to_halve(pilot: LeftOutPilot, kind: LeftOut, level: float = 0.95) -> UnitsForHalf:
-    """Count the units that halve what endless tasks have, as if runs did not differ."""
+    """Count the units that halve the half-width of endless tasks, as if runs did not differ."""
     units, kinds = pilot.parts[kind].units, [*pilot.parts]
-    first = kinds[: kinds.index(kind) + 1]
+    kinds = kinds[: kinds.index(kind) + 1]
 
     def width(number: int) -> float:
-        laws = _laws(pilot, inf, **{"images" if kind == "images" else "classes": number / units})
-        return max(float(laws[each].halfwidth(level)) for each in first)
+        times = number / units
+        if kind == "images":
+            laws = _laws(pilot, inf, images=times)
+        else:
+            laws = _laws(pilot, inf, classes=times)
+        return max(float(laws[name].halfwidth(level)) for name in kinds)
 
-    whole = width(units)
-    if whole == 0.0:
+    half = width(units) / 2.0
+    if half == 0.0:
         return UnitsForHalf(kind, units, None)
-    numbers = range(units << 20)  # four times as many units are about what it takes
-    needed = bisect_left(numbers, True, units, key=lambda number: width(number) <= whole / 2.0)
+    numbers = range(units << 20)  # about four times as many units are needed
+    needed = bisect_left(numbers, True, units, key=lambda number: width(number) <= half)
     return UnitsForHalf(kind, units, needed)

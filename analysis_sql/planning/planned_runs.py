@@ -1,7 +1,7 @@
-"""Training runs of a planned experiment: expected half-widths with as many, and with more.
+"""Training runs of a planned experiment: expected half-widths by their number.
 
-With v = s²/R of each method, from the spread s between its pilot's runs and the R that are planned,
-half-widths are those that a report has on average: what runs add, more runs alone narrow.
+With v = s²/R of each method, from the spread s between its pilot's runs and the planned R, the
+half-widths are expected ones. The part that runs add is reduced by more runs alone.
 """
 
 from __future__ import annotations
@@ -16,61 +16,61 @@ from scipy.special import chdtri
 from analysis_sql.intervals.counts import RunTerms, for_new_runs, run_terms
 
 MORE = (2, 3, 5, 10, 20)
-"""Numbers of runs of which a plan has the half-width, if they are more than are planned."""
+"""Numbers of runs for which a plan has the half-width, where more than planned."""
 
 _POINTS = 40
 _TAILS = (np.arange(_POINTS) + 0.5) / _POINTS
 
 
 class WithRuns(Struct, frozen=True):
-    """One planned half-width and others that it could be, percentage points."""
+    """A planned half-width, and those of other numbers of runs or tasks, percentage points."""
 
     halfwidth: float
     of_tasks: float
     """As planned, and as if runs did not differ."""
     tasks_alone: float
-    """The narrowest that more tasks can make it with the planned runs."""
+    """The half-width that endless tasks would have with the planned runs."""
     more: tuple[tuple[int, float], ...]
-    """With more runs of every method with differing runs: ``(runs, half-width)``."""
+    """``(runs, half-width)`` with more runs of every method with differing runs."""
 
 
 class PlannedRuns(Struct, frozen=True):
     """Training runs of the methods of a plan: one, or the two of a difference."""
 
     methods: tuple[str, ...]
-    """Names."""
     runs: tuple[int, ...]
-    """How many each has in the pilot."""
+    """Number of runs of each method in the pilot."""
     spreads: tuple[float | None, ...]
-    """s, the standard deviation between their means, percentage points; None of fewer than two."""
+    """s, the standard deviation between run means, percentage points; None with one run."""
     planned: int | None = None
-    """How many runs each of several will have; None stands for as many as the pilot's."""
+    """Planned runs of each method of several; None for as many as in the pilot."""
     of_one_model: tuple[str, ...] = ()
-    """Methods with one run that may differ from run to run, by nobody knows how much."""
+    """Methods with one run that may vary between runs, by an unknown amount."""
     trained: bool = True
     """Whether runs may be training runs: no method of several says that it trains nothing."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """How many runs each method is planned with."""
-        of_each = zip(self.runs, self.spreads, strict=True)
-        return tuple(runs if s is None else self.planned or runs for runs, s in of_each)
+        """Planned runs of each method."""
+        pilot = zip(self.runs, self.spreads, strict=True)
+        return tuple(runs if s is None else self.planned or runs for runs, s in pilot)
 
     @property
     def variance(self) -> float:
-        """What training anew adds to the variance of the mean, percentage points squared."""
+        """The variance that runs add to that of the mean, percentage points squared."""
         return float(run_terms(self.spreads, self.numbers).variance.sum())
 
     @property
     def error(self) -> float | None:
-        """Standard error that training anew adds; None where one method's is unknown."""
+        """The standard error that runs add; None where it is unknown for a method."""
         return None if self.of_one_model else sqrt(self.variance)
 
     def widen(self, width: float, level: float, runs: Sequence[int] | None = None) -> float:
-        """Return the expected half-width of a half-width as if runs did not differ.
+        """Return the expected half-width, from the `width` as if runs did not differ.
 
-        Of as many `runs` as are planned, or of others: the mean over the variances that they may
-        show, whose chi-square laws of R - 1 degrees of freedom have :data:`_POINTS` points each.
+        With the planned numbers of `runs` or others, it is the mean over the variances that runs
+        may show, :data:`_POINTS` quantiles of chi-square with R - 1 degrees of freedom for each
+        method.
         """
         numbers = self.numbers if runs is None else runs
         several = [(s, n) for s, n in zip(self.spreads, numbers, strict=True) if s]
@@ -80,17 +80,17 @@ class PlannedRuns(Struct, frozen=True):
         parts = (RunTerms(v, v**2 / (n - 1)) for v, (_, n) in zip(shown, several, strict=True))
         return max(width, float(for_new_runs(width, RunTerms.joined(*parts), level).mean()))
 
-    def of(self, width: float, level: float, least: float = 0.0) -> WithRuns | None:
-        """Widen a half-width as if runs did not differ; more tasks narrow it to `least`."""
+    def widths(self, width: float, level: float, least: float = 0.0) -> WithRuns | None:
+        """Widen a `width` as if runs did not differ, which more tasks narrow to `least`."""
         if not self.variance:
             return None
         most = max(n for n, s in zip(self.numbers, self.spreads, strict=True) if s is not None)
-        more = [runs for runs in MORE if runs > most]
+        more = [(n, self.widen(width, level, [n] * len(self.runs))) for n in MORE if n > most]
         return WithRuns(
-            self.widen(width, level),
-            width,
-            self.widen(least, level),
-            tuple((n, self.widen(width, level, [n] * len(self.runs))) for n in more),
+            halfwidth=self.widen(width, level),
+            of_tasks=width,
+            tasks_alone=self.widen(least, level),
+            more=tuple(more),
         )
 
 

@@ -1,17 +1,16 @@
 """Expected half-widths and detectable differences of a planned experiment (docs/planning.md).
 
-From the sizes of a data set's classes follow, for each number of queries Q, how many tasks there
-will be and which of them share classes; from a pilot, what an accuracy or a paired difference
-varies by (:mod:`analysis_sql.planning.variance_budget`). Class c of n_c images can be in u_c =
-floor(n_c / (S+Q)) tasks: `open` sets are drawn by Algorithm 2 of Lafargue et al., `balanced` ones
-use classes as evenly as sizes allow (Madow 1949). With the estimates taken for the truth and all
-effects for normal::
+For each number of queries Q, the sizes of a data set's classes give the number of tasks and which
+of them share classes; a pilot gives the variances of an accuracy or a paired difference
+(:mod:`analysis_sql.planning.variance_budget`). Class c of n_c images can be in u_c = floor(n_c /
+(S+Q)) tasks: `open` sets are drawn by Algorithm 2 of Lafargue et al., `balanced` sets use classes
+as evenly as sizes allow (Madow 1949). If the estimates are true and all effects normal::
 
     closed       z · sqrt(E[s²]/T)              T independent tasks; E[s²] with R = K(1 - K/C)
     open         t(T-1) · sqrt(E[s²]/T)
     class-aware  mean half-width over simulated sets
 
-Detectable differences have ranges, the quantiles under the components that the pilot leaves likely.
+The ranges of detectable differences are quantiles over the likely components of the pilot.
 Training runs widen them: :mod:`analysis_sql.planning.planned_runs`.
 """
 
@@ -54,7 +53,7 @@ SEEDS = 3
 
 
 def class_uses(class_sizes: Sequence[int] | NDArray[Any], per_class: int) -> Ints:
-    """Count the tasks (C,) that each class can be in, where one takes `per_class` images of it."""
+    """Count the tasks (C,) that each class can be in, if a task takes `per_class` of its images."""
     return np.asarray(np.asarray(class_sizes, np.int64) // per_class)
 
 
@@ -67,7 +66,7 @@ def designs(
     suite: str = "open",
     seeds: int = SEEDS,
 ) -> list[ClassDesign]:
-    """Simulate the classes of sets' tasks, one design a seed; none where there is no task."""
+    """Simulate the classes of tasks, one design for each seed; none if no task can be drawn."""
     uses = class_uses(class_sizes, shot + query)
     if np.count_nonzero(uses) < way:
         return []
@@ -77,63 +76,64 @@ def designs(
 
 def draw_classes(suite: str, uses: Ints, way: int, stream: Stream, most: int = MAX_TASKS) -> Ints:
     """Draw the classes of at most `most` tasks of a set, int64 (T, K), from their uses (C,)."""
-    return (_open if suite == "open" else _balanced)(uses, way, stream, most)
+    draw = _draw_open if suite == "open" else _draw_balanced
+    return draw(uses, way, stream, most)
 
 
 def most_tasks(uses: Ints, way: int) -> int:
-    """Compute the largest T with Σ_c min(u_c, T) >= K·T, from above."""
+    """Compute the largest T with Σ_c min(u_c, T) >= K·T, by descent."""
     tasks = int(uses.sum()) // way
     while (fewer := int(np.minimum(uses, tasks).sum()) // way) < tasks:
         tasks = fewer
     return tasks
 
 
-def _open(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
+def _draw_open(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
     """Run Algorithm 2 on classes, task by task."""
     left: list[int] = uses.tolist()
-    there = [c for c, n in enumerate(left) if n]
+    available = [c for c, n in enumerate(left) if n]
     words = iter(stream.words(min(most, sum(left) // way) * way).tolist())
     tasks: list[list[int]] = []
-    while len(there) >= way and len(tasks) < most:
+    while len(available) >= way and len(tasks) < most:
         for i in range(way):  # the first K of a random order (Fisher and Yates)
-            j = i + next(words) % (len(there) - i)
-            there[i], there[j] = there[j], there[i]
-        task = there[:way]
+            j = i + next(words) % (len(available) - i)
+            available[i], available[j] = available[j], available[i]
+        task = available[:way]
         tasks.append(task)
         for c in task:
             left[c] -= 1
         if not all(left[c] for c in task):
-            there = [c for c in there if left[c]]
+            available = [c for c in available if left[c]]
     return np.array(tasks, np.int64).reshape(-1, way)
 
 
-def _balanced(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
-    """Draw as many tasks as can be, each class in them as evenly as its size allows."""
+def _draw_balanced(uses: Ints, way: int, stream: Stream, most: int) -> Ints:
+    """Draw as many tasks as possible, with each class used as evenly as its size allows."""
     tasks = min(most, most_tasks(uses, way))
     if not tasks:
         return np.zeros((0, way), np.int64)
-    left = _even(uses, way * tasks, tasks, stream)
+    left = _even_uses(uses, way * tasks, tasks, stream)
     classes = np.empty((tasks, way), np.int64)
     orders = stream.permutations(tasks, uses.size)
     offsets = stream.words(tasks).tolist()
-    for at, order in enumerate(orders):
-        to_go = tasks - at
-        # no class has more uses left: marks at this distance fall on different ones
-        marks = offsets[at] % to_go + to_go * np.arange(way)
-        classes[at] = order[np.cumsum(left[order]).searchsorted(marks, side="right")]
-        left[classes[at]] -= 1
+    for task, order in enumerate(orders):
+        remaining = tasks - task
+        # no class has more uses left than `remaining`, so these marks fall on different classes
+        marks = offsets[task] % remaining + remaining * np.arange(way)
+        classes[task] = order[np.cumsum(left[order]).searchsorted(marks, side="right")]
+        left[classes[task]] -= 1
     return classes
 
 
-def _even(uses: Ints, places: int, tasks: int, stream: Stream) -> Ints:
-    """Share the places out: uses of each class (C,), at most `level`, or one more by lot."""
+def _even_uses(uses: Ints, places: int, tasks: int, stream: Stream) -> Ints:
+    """Choose uses (C,) of sum `places`: of each class at most a level, or one more by lot."""
     filled = np.array([np.minimum(uses, level).sum() for level in range(tasks + 1)])
     level = int(filled.searchsorted(places, side="right")) - 1
-    shares = np.minimum(uses, level)
-    more = np.flatnonzero(uses > level)
-    lot = stream.permutations(1, more.size)[0] if more.size else more
-    shares[more[lot[: places - int(shares.sum())]]] += 1
-    return shares
+    chosen = np.minimum(uses, level)
+    larger = np.flatnonzero(uses > level)
+    lot = stream.permutations(1, larger.size)[0] if larger.size else larger
+    chosen[larger[lot[: places - int(chosen.sum())]]] += 1
+    return chosen
 
 
 CLOSED_TASKS = 600
@@ -161,24 +161,24 @@ class Planned(Struct, frozen=True):
     class_share: Range | None = None
     range_open: Range | None = None
     range_class_aware: Range | None = None
-    """From and to, at the level: the share of the classes in `budget`, and both detectable
-    differences, where it is known how sure the components are."""
+    """Intervals of the classes' share in `budget`, and of both detectable differences, where the
+    uncertainty of the components is known."""
     open_of_tasks: float | None = None
     class_aware_of_tasks: float | None = None
-    """Half-widths as if runs did not differ, where several were planned; the others count them."""
+    """Half-widths as if runs did not differ, where several were planned; the others count runs."""
 
     def with_runs(self, runs: PlannedRuns, level: float) -> Planned:
-        """Return the same, widened by what training anew adds."""
+        """Return the plan with half-widths and differences that training runs widen."""
         widened: dict[str, Any] = {}
         for kind in ("open", "class_aware"):
-            width, least = getattr(self, kind), getattr(self, f"detectable_{kind}")
+            width, smallest = getattr(self, kind), getattr(self, f"detectable_{kind}")
             if width is None:
                 continue
             widened |= {f"{kind}_of_tasks": width, kind: runs.widen(width, level)}
-            if least is not None:
-                of_width = width / least  # of a difference to be detected
-                ends = (least, *(getattr(self, f"range_{kind}") or ()))
-                wider = [runs.widen(of_width * end, level) / of_width for end in ends]
+            if smallest is not None:
+                ratio = width / smallest
+                differences = (smallest, *(getattr(self, f"range_{kind}") or ()))
+                wider = [runs.widen(ratio * delta, level) / ratio for delta in differences]
                 widened[f"detectable_{kind}"] = wider[0]
                 widened[f"range_{kind}"] = tuple(wider[1:]) or None
         return replace(self, **widened)
@@ -202,7 +202,7 @@ def plan(
     likely: LikelyComponents | None = None,
     seeds: int = SEEDS,
 ) -> list[Planned]:
-    """Compute expected widths for each number of queries, but those that leave no task.
+    """Compute expected widths for each number of queries for which there is a task.
 
     Components are of an accuracy (power None) or a paired difference; `likely` gives ranges;
     `seeds` sequences of classes are simulated for each Q.
@@ -243,7 +243,7 @@ def _planned(
     width, aware, smallest, smallest_aware = map(_points, means)
 
     def around(point: float | None, differences: Callable[..., Floats]) -> Range | None:
-        """Return what the pilot leaves, in percentage points, widened to hold `point`."""
+        """Return the likely range, in percentage points, widened to include `point`."""
         if likely is None or point is None:
             return None
         low, high = likely.range(differences(likely, drawn, query, level, power), level)
@@ -277,7 +277,7 @@ def _of_design(
     power: float | None,
     seed: int,
 ) -> tuple[float, float, float, float]:
-    """Compute both half-widths, then both detectable differences, as fractions; NaN if none."""
+    """Compute both half-widths, then both detectable differences, as fractions; NaN without."""
     if design.tasks < 2:
         return nan, nan, nan, nan
     variance = components.between_tasks(design, query)
@@ -301,5 +301,5 @@ def _points(fraction: float) -> float | None:
 
 
 def _mean_shares(shares: Iterable[Shares]) -> Shares:
-    values = np.mean([astuple(each) for each in shares], axis=0)
-    return Shares(*values.tolist())
+    means = np.mean([astuple(parts) for parts in shares], axis=0)
+    return Shares(*means.tolist())

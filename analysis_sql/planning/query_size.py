@@ -1,4 +1,4 @@
-"""How the variance of a task's accuracy depends on its queries, and which number is best.
+"""The variance of a task's accuracy by its number of queries, and the best number.
 
 The model of Lafargue et al. (TMLR 2024, equations 7 and 10; docs/planning.md). A task has K
 classes, S support and Q query images of each; μ_c is the accuracy on class c given the support set,
@@ -15,9 +15,9 @@ class in a task (for one method D = E = X, its correct queries)::
 Methods must predict each query without the others, and Q >= 2.
 
 Q* minimises t(T-1) · sqrt((α + w/Q)/T) over the Q whose number of tasks T is given; for large T it
-is sqrt(S·w/α). Only w/α matters, and Q* never falls as it grows, so a confidence interval of the
+is sqrt(S·w/α). It depends on w/α alone and is not decreasing in it, so a confidence interval of the
 ratio gives one of Q*. For comparisons, Q* minimises the mean over pairs of methods of the
-half-width of their difference, relative to that pair's own least.
+half-width of their difference relative to the pair's least half-width.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from benchmark_spec.errors import SpecError
 Covariance = tuple[tuple[float, float], tuple[float, float]]
 
 MIN_TASKS = 3
-"""A variance over the tasks that are left when one is taken out."""
+"""The jackknife takes a variance over the tasks without one of them."""
 
 
 class VarianceModel(Struct, frozen=True):
@@ -56,7 +56,7 @@ class VarianceModel(Struct, frozen=True):
 
     @property
     def gamma(self) -> float:
-        """The share of both: w + α·S."""
+        """The term of Var(Ā) that does not depend on Q: w + α·S."""
         return self.w + self.alpha * self.shot
 
     def task_variance(self, query: float) -> float:
@@ -65,11 +65,11 @@ class VarianceModel(Struct, frozen=True):
 
 
 class Estimate(Struct, frozen=True):
-    """Estimates of α and w, and how sure they are."""
+    """Estimates of α and w, with their covariance."""
 
     way: int
     alpha: float
-    """May come out negative, which is noise: the true one never is."""
+    """May be negative, by noise: the true α never is."""
     w: float
     covariance: Covariance
     """Of (alpha, w), over new images of these classes."""
@@ -77,7 +77,7 @@ class Estimate(Struct, frozen=True):
     """Degrees of freedom for Student's quantile."""
 
     def model(self, shot: int) -> VarianceModel:
-        """Return the variance model with these numbers in it."""
+        """Return the variance model of the estimates."""
         return VarianceModel(self.way, shot, self.alpha, self.w)
 
     def quantile(self, level: float) -> float:
@@ -92,10 +92,10 @@ class Estimate(Struct, frozen=True):
 
 
 class SetEstimate(Estimate, frozen=True):
-    """The estimate of one task set, T tasks of Q queries; `variance` is s², of their accuracies.
+    """The estimate from one task set, T tasks of Q queries.
 
-    `m1` and `m2` estimate E[μ] and E[μ²]; of a difference m1 is E[d²], the share of the queries
-    that one method alone has right.
+    `m1` and `m2` estimate E[μ] and E[μ²]; for a difference m1 is E[d²], the share of queries that
+    one method alone answers rightly.  `variance` is s², of the tasks' accuracies.
     """
 
     query: int
@@ -116,24 +116,24 @@ def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int =
     `sums` and `squares` (T, K) are Σd and Σd² of each class, where d is 1 if only the first method
     is right, -1 if only the second is, else 0; of several runs d is the mean times `unit`.
     """
-    d, e, most = np.asarray(sums), np.asarray(squares), query * unit**2
+    d, e, largest = np.asarray(sums), np.asarray(squares), query * unit**2
     if query < 2:
         raise SpecError(
             "one query per class does not separate the variance between tasks from that within",
             expected="at least 2 queries per class",
         )
-    if e.ndim != 2 or e.dtype.kind not in "iu" or not ((e >= 0) & (e <= most)).all():
+    if e.ndim != 2 or e.dtype.kind not in "iu" or not ((e >= 0) & (e <= largest)).all():
         raise SpecError(
             f"an array {e.shape} of {e.dtype} does not hold the correct queries of classes",
-            expected=f"integers 0..{most}, a row for each task and a column for each class",
+            expected=f"integers 0..{largest}, a row for each task and a column for each class",
         )
     if len(e) < MIN_TASKS:
         raise SpecError(
             f"{len(e)} tasks are too few to estimate a variance and its error",
             expected=f"at least {MIN_TASKS}",
         )
-    e, fits = e.astype(np.int64), d.shape == e.shape and d.dtype.kind in "iu"
-    if not fits or (np.abs(d) > e).any() or ((e - d) % 2).any():
+    e, same_shape = e.astype(np.int64), d.shape == e.shape and d.dtype.kind in "iu"
+    if not same_shape or (np.abs(d) > e).any() or ((e - d) % 2).any():
         raise SpecError(
             f"an array {d.shape} of {d.dtype} does not hold the differences of two methods",
             expected="integers between -Σd² and Σd², both odd or both even",
@@ -145,16 +145,17 @@ def estimate_difference(sums: AnyInts, squares: AnyInts, query: int, unit: int =
     variance = _variance(tasks, total.sum(), (total * total).sum(), n_query)
     w = float(unequal.sum() / (tasks * pairs))
     # all T leave-one-out estimates at once
-    left = tasks - 1
-    variances = _variance(left, total.sum() - total, (total * total).sum() - total * total, n_query)
-    ws = (unequal.sum() - unequal) / (left * pairs)
+    others = tasks - 1
+    squares_without = (total * total).sum() - total * total
+    variances = _variance(others, total.sum() - total, squares_without, n_query)
+    ws = (unequal.sum() - unequal) / (others * pairs)
     m1 = float(e.sum() / (tasks * n_query * unit))
     return SetEstimate(
         way=way,
         alpha=float(variance - w / query),
         w=w,
         covariance=_jackknife(np.stack([variances - ws / query, ws])),
-        freedom=float(left),
+        freedom=float(others),
         query=query,
         tasks=tasks,
         m1=m1,
@@ -169,7 +170,7 @@ def _variance(tasks: int, total: Any, squares: Any, n_query: int) -> Any:
 
 
 def _jackknife(without: Floats) -> Covariance:
-    """Return (G-1)/G · Σ (θ_g - mean) (θ_g - mean)' of estimates (2, G), each without one of G."""
+    """Return (G-1)/G · Σ (θ_g - mean) (θ_g - mean)' of leave-one-out estimates (2, G)."""
     number = without.shape[1]
     deviations = without - without.mean(axis=1, keepdims=True)
     (a, b), (c, d) = ((number - 1) / number * deviations @ deviations.T).tolist()
@@ -177,24 +178,24 @@ def _jackknife(without: Floats) -> Covariance:
 
 
 class PooledEstimate(Estimate, frozen=True):
-    """The estimate of several task sets of the same images together."""
+    """The pooled estimate from several task sets of the same images."""
 
     seeds: int
     sets: int
-    """How many of each; a seed has a set for each Q."""
+    """Numbers of seeds and sets; a seed has a set for each Q."""
     seed_errors: tuple[float, float] | None
-    """Monte Carlo standard errors of (alpha, w): what more seeds would change.  None for a single
-    seed.  They are not about new images; `covariance` is."""
+    """Monte Carlo standard errors of (alpha, w), which more seeds would reduce; None for one seed.
+    They are not about new images; `covariance` is."""
     parts: int = 0
-    """0 where `covariance` is the bound of :func:`pool`, else how many parts of the images
-    :func:`jackknife_images` left out in turn."""
+    """0 where `covariance` is the bound of :func:`pool`, else the number of parts of the images
+    that :func:`jackknife_images` left out in turn."""
 
 
 def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
     """Average estimates over the sets of a seed, which differ in Q alone, then over seeds.
 
-    A set of T tasks weighs (T-1)/(1 + S/Q)². The covariance is the same average of the sets' own: a
-    bound that does not shrink, however many seeds are drawn.
+    The weight of a set of T tasks is (T-1)/(1 + S/Q)². The covariance is the same average of the
+    sets' covariances, a bound that does not shrink with the number of seeds.
     """
     sets = [estimate for seed in seeds for estimate in seed]
     if not sets or not all(seeds):
@@ -202,8 +203,8 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
             "no variance can be estimated",
             expected=f"for every seed a task set with at least 2 queries and {MIN_TASKS} tasks",
         )
-    means = np.array([_weighted(seed, shot) for seed in seeds])  # alpha, w, V, V, V, T-1
-    alpha, w, *moments, freedom = means.mean(axis=0).tolist()
+    means = np.array([_weighted_mean(seed, shot) for seed in seeds])
+    alpha, w, v_alpha, v_both, v_w, freedom = means.mean(axis=0).tolist()
     errors = None
     if len(seeds) > 1:
         spread = means[:, :2].std(axis=0, ddof=1) / np.sqrt(len(seeds))
@@ -212,7 +213,7 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
         way=sets[0].way,
         alpha=alpha,
         w=w,
-        covariance=((moments[0], moments[1]), (moments[1], moments[2])),
+        covariance=((v_alpha, v_both), (v_both, v_w)),
         freedom=freedom,
         seeds=len(seeds),
         sets=len(sets),
@@ -221,12 +222,16 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
 
 
 def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -> PooledEstimate:
-    """Give an estimate the covariance of a jackknife over images, without each part of G >= 3."""
-    found, parts = _jackknife(np.array([(part.alpha, part.w) for part in without]).T), len(without)
-    return replace(whole, covariance=found, freedom=float(parts - 1), parts=parts)
+    """Give an estimate the covariance of a jackknife over G >= 3 parts of the images.
+
+    `without` are the estimates without each part.
+    """
+    covariance = _jackknife(np.array([(part.alpha, part.w) for part in without]).T)
+    parts = len(without)
+    return replace(whole, covariance=covariance, freedom=float(parts - 1), parts=parts)
 
 
-def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
+def _weighted_mean(seed: Sequence[SetEstimate], shot: int) -> Floats:
     """Return the weighted mean over sets of α, w, the three covariances and T-1."""
     weights = np.array([e.freedom / (1.0 + shot / e.query) ** 2 for e in seed])
     values = [
@@ -238,20 +243,20 @@ def _weighted(seed: Sequence[SetEstimate], shot: int) -> Floats:
 
 
 CRITERION = "the half-width that the open interval reports, t(T-1)·sqrt((α + w/Q)/T)"
-"""What Q* of one method minimises."""
+"""The criterion of Q* for one method."""
 
 COMPARISON_CRITERION = (
     "the half-width of a difference of two methods, t(T-1)·sqrt((α + w/Q)/T) relative to the "
     "pair's own least, in the mean over pairs"
 )
-"""What Q* of comparisons minimises."""
+"""The criterion of Q* for comparisons."""
 
 Factors = Mapping[int, float]
 """Half-width of the open interval in standard deviations of a task's accuracy, by Q."""
 
 
 class Range(Struct, frozen=True):
-    """An estimate with its confidence interval; None is undetermined, or without an end."""
+    """An estimate with its confidence interval; None is undetermined or unbounded."""
 
     value: float | None
     low: float | None
@@ -259,7 +264,7 @@ class Range(Struct, frozen=True):
 
 
 class Cost(Struct, frozen=True):
-    """How much wider the open interval is with Q queries than with the best number: 0.1 is 10 %."""
+    """The excess of the open interval's width with Q queries over the least: 0.1 is 10 %."""
 
     query: int
     cost: float | None
@@ -270,7 +275,7 @@ class Cost(Struct, frozen=True):
 class QueryChoice(Struct, frozen=True):
     """The number of queries with the narrowest open interval, all intervals at one level.
 
-    Of comparisons, `costs` are means over pairs, with every pair's ratio at its own end;
+    For comparisons, `costs` are means over pairs, with the ratio of every pair at its own end;
     `ratio` and `root` are those of one method or pair, else undetermined.
     """
 
@@ -282,13 +287,13 @@ class QueryChoice(Struct, frozen=True):
     tried: tuple[int, ...]
     """The Q that were compared, ascending."""
     more: bool
-    """Whether larger Q have intervals too: then a `best`, `low` or `high` equal to the last Q tried
-    means that or more."""
+    """Whether larger Q have intervals too: a `best`, `low` or `high` equal to the last Q tried then
+    means at least this Q."""
     ratio: Range
     root: Range
     """w/α, and sqrt(S·w/α), the large-sample Q*, a real number."""
     costs: tuple[Cost, ...]
-    """Of every Q tried."""
+    """The cost of every Q tried."""
 
     def cost_of(self, query: int) -> Cost | None:
         """Return the cost of a number of queries; None if it was not tried."""
@@ -333,7 +338,7 @@ def width_factors(tasks: Mapping[int, Sequence[float] | float], level: float) ->
 
 
 def best_query(ratio: float, factors: Factors) -> int:
-    """Return Q* for a given w/α, which may be infinite; the smaller one of equals."""
+    """Return Q* for a given w/α, which may be infinite; the smallest if several are equal."""
     costs = _costs(ratio, factors)
     return min(costs, key=costs.__getitem__)
 
@@ -363,20 +368,21 @@ def choose_for_comparisons(
 ) -> QueryChoice:
     """Choose the number of queries that minimises :data:`COMPARISON_CRITERION`.
 
-    `estimates` are of the differences of pairs. Pairs that never differ are left out, and where α^
-    is not positive, α is 0.
+    `estimates` are of the differences of pairs. Pairs that never differ are left out, and α is 0
+    where its estimate is not positive.
     """
-    nothing = Range(None, None, None)
-    known = [ratio_interval(one, level) for one in estimates if one.w > 0 or one.alpha > 0]
-    ratios, factors = known or [nothing], width_factors(tasks, level)
+    undetermined = Range(None, None, None)
+    differing = [pair for pair in estimates if pair.w > 0 or pair.alpha > 0]
+    ratios = [ratio_interval(pair, level) for pair in differing] or [undetermined]
+    factors = width_factors(tasks, level)
 
     def mean_costs(end: str, unknown: float) -> dict[int, float]:
         """Compute the mean costs by Q at an end of the ratios; empty where all lack it."""
         ends = [getattr(ratio, end) for ratio in ratios]
         if all(rho is None for rho in ends):
             return {}
-        each = [_costs(unknown if rho is None else rho, factors) for rho in ends]
-        return {query: float(np.mean([costs[query] for costs in each])) for query in factors}
+        of_pairs = [_costs(unknown if rho is None else rho, factors) for rho in ends]
+        return {query: float(np.mean([costs[query] for costs in of_pairs])) for query in factors}
 
     value, low, high = mean_costs("value", inf), mean_costs("low", 0.0), mean_costs("high", inf)
     best, first, last = (min(by, key=by.__getitem__, default=None) for by in (value, low, high))
@@ -387,12 +393,21 @@ def choose_for_comparisons(
         inside = bool(low) and (first or 0) <= query and (last is None or query <= last)
         least = min(value.values(), default=0.0) if inside else min(at_ends, default=None)
         costs.append(Cost(query, value.get(query), least, max(at_ends, default=None)))
-    tried = tuple(factors)
-    return QueryChoice(level, best, first, last, tried, more, nothing, nothing, tuple(costs))
+    return QueryChoice(
+        level=level,
+        best=best,
+        low=first,
+        high=last,
+        tried=tuple(factors),
+        more=more,
+        ratio=undetermined,
+        root=undetermined,
+        costs=tuple(costs),
+    )
 
 
 def _costs(ratio: float, factors: Factors) -> dict[int, float]:
-    """Return by how much wider half-widths are than the least, by ascending Q."""
+    """Return the excess of half-widths over the least, as a share, by ascending Q."""
     alpha, w = (0.0, 1.0) if isinf(ratio) else (1.0, ratio)
     widths = {query: factor * sqrt(alpha + w / query) for query, factor in factors.items()}
     least = min(widths.values())

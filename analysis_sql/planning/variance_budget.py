@@ -1,26 +1,26 @@
-"""What a mean over tasks varies by, how sure a pilot is of it, and what differences it detects.
+"""The components of the variance of a mean over tasks, estimated from a pilot.
 
 A task's accuracy (or paired difference) is y_t = θ + Σ_{c in t} b_c + e_t, as in
 :mod:`analysis_sql.class_aware.design`, with (docs/planning.md)::
 
     Var(b_c) = σ_b²            classes
-    Var(e_t) = a + w/Q         images: luck of the support and query images with endless queries, a;
+    Var(e_t) = a + w/Q         images: the support and query images with endless queries, a;
                                queries: that there are only Q of a class, w/Q
     Var(mean) = σ_b²·V   + (a + w/Q)/T              V = n'n/T²
     E[s²]/T   = σ_b²·R/T + (a + w/Q)/T              R = (TK - n'n/T)/(T-1)
 
 σ_b² is estimated by restricted maximum likelihood, w as in :mod:`analysis_sql.planning.query_size`,
-and a^ = s² - w^/Q - σ_b²^·R, so that the parts add up to s².  A part that is larger than what those
-before it leave of s², in the order classes, queries, images, is cut to that.
+and a^ = s² - w^/Q - σ_b²^·R, so that the parts add up to s².  In the order classes, queries,
+images, a part is at most the rest of s² that the parts before it leave.
 
-**Likely components.**  Each g = σ_b²/σ_e² has the weight that the class-aware interval gives it, no
-class effect at all as much prior weight as all λ̄g below 1 together, and q(g)/σ_e² is chi-square
-with T - 1 degrees of freedom; w is taken for known.
+**Likely components.**  Each g = σ_b²/σ_e² has its weight in the class-aware interval, no class
+effect has as much prior weight as all λ̄g below 1 together, and q(g)/σ_e² is chi-square with T - 1
+degrees of freedom; w is taken for known.
 
 **Simulated sets.**  A set is simulated by its coordinates, u_i² = σ_e²(1 + gλ_i) χ²(1) and rss =
-σ_e² χ²(T-1-k), whose quantiles are spread evenly (Latin hypercube sampling).  What is detected over
-new classes with some power is the δ at which the mean over half-widths h of Φ((δ - h)/sd) + Φ((-δ -
-h)/sd), sd = sqrt(Var(mean)), is the power.
+σ_e² χ²(T-1-k), whose quantiles are spread evenly (Latin hypercube sampling).  The smallest
+detectable difference for new classes is the δ at which the mean over half-widths h of Φ((δ - h)/sd)
++ Φ((-δ - h)/sd), sd = sqrt(Var(mean)), is the power.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Components(Struct, frozen=True):
     classes: float
     images: float
     queries: float
-    """σ_b², of one class's effect on a task's accuracy; a, of a task beyond its classes with
-    endless queries; w, of one query per class."""
+    """σ_b², of a class's effect on a task; a, of a task's images with endless queries; w, of one
+    query per class."""
 
     def within(self, query: int) -> float:
-        """Return σ_e² of a task beyond its classes with Q queries per class: a + w/Q."""
+        """Return σ_e² with Q queries per class, a + w/Q."""
         return self.images + self.queries / query
 
     def variance_of_mean(self, design: ClassDesign, query: int) -> float:
@@ -88,15 +88,15 @@ class Components(Struct, frozen=True):
 
 
 def between_classes(design: ClassDesign) -> float:
-    """Return R: how many times σ_b² the classes add to the variance between a set's tasks."""
-    own = design.tasks * (design.way - design.concentration)
-    return own / (design.tasks - 1) if design.tasks > 1 else nan
+    """Return R, the factor of σ_b² in the variance between a set's tasks; NaN for one task."""
+    tasks = design.tasks
+    return tasks * (design.way - design.concentration) / (tasks - 1) if tasks > 1 else nan
 
 
 def components_of(
     design: ClassDesign, sums: AnyInts, estimate: SetEstimate, unit: int = 1
 ) -> Components:
-    """Estimate all three from one task set; see the module's docstring.
+    """Estimate all components from one task set.
 
     `sums` (T, K) are correct queries of each class, or Σd. Raises a SpecError if all tasks have the
     same classes.
@@ -118,7 +118,7 @@ def components_of(
 
 
 def task_counts(design: ClassDesign, sums: AnyInts) -> tuple[Ints, Floats]:
-    """Count tasks (1, T), and their squares about the mean (1,), exactly 0 if constant."""
+    """Sum the counts of tasks (1, T), and their squares about the mean (1,), 0 if constant."""
     values = np.asarray(sums).sum(axis=1, dtype=np.int64)[None, :]
     scatter = design.tasks * int((values * values).sum()) - int(values.sum()) ** 2
     return values, np.array([scatter / design.tasks])
@@ -130,8 +130,8 @@ SETS = 200
 NODES = (-5.0, -2.5, 0.0, 2.5, 5.0)
 """ln(λ̄g) at which :func:`detectable_in_deviations` is computed; it hardly changes between."""
 
-_FEWER = 80
-"""Sets at each node."""
+_SETS_AT_NODE = 80
+"""Sets that are simulated at each node."""
 
 
 def simulated_halfwidths(
@@ -148,8 +148,8 @@ def simulated_halfwidths(
     stream = Stream("plan", "results", seed)
     rank, rest = design.rank, design.tasks - 1 - design.rank
     stratum = stream.permutations(rank + 1, sets).T
-    inside = stream.words(stratum.size).astype(np.float64).reshape(stratum.shape) / 2.0**64
-    p = np.clip((stratum + inside) / sets, 1e-12, 1.0 - 1e-12)
+    within_stratum = stream.words(stratum.size).astype(np.float64).reshape(stratum.shape) / 2.0**64
+    p = np.clip((stratum + within_stratum) / sets, 1e-12, 1.0 - 1e-12)
     chi = ndtri((1.0 + p[:, :rank]) / 2.0)  # its square is of one degree of freedom
     u = chi * np.sqrt(within + components.classes * design.eigenvalues)
     norm2 = np.square(u).sum(axis=1)
@@ -171,11 +171,11 @@ def detectable(widths: Floats, sd: float, power: float) -> float:
 
 
 def detectable_in_deviations(design: ClassDesign, level: float, power: float) -> Floats:
-    """Compute the smallest detectable difference over sqrt(Var(mean)), at :data:`NODES`."""
+    """Compute the smallest detectable difference divided by sqrt(Var(mean)), at :data:`NODES`."""
     differences = []
     for ratio in np.exp(np.array(NODES)) / design.mean_eigenvalue:
         parts = Components(float(ratio), 1.0, 0.0)
-        widths = simulated_halfwidths(parts, design, 1, level, sets=_FEWER, seed=0)
+        widths = simulated_halfwidths(parts, design, 1, level, sets=_SETS_AT_NODE, seed=0)
         sd = sqrt(parts.variance_of_mean(design, 1))
         differences.append(detectable(widths, sd, power) / sd)
     return np.array(differences)
@@ -190,13 +190,13 @@ _NEGLIGIBLE = 1e-7
 
 
 class LikelyComponents(Struct, frozen=True, eq=False):
-    """Components that a pilot of Q = `query` leaves likely, in fractions squared."""
+    """Likely components, given a pilot of Q = `query`, in fractions squared."""
 
     weights: Floats
     classes: Floats
     within: Floats
-    """float64 (N,): the weight of each possibility (their sum is 1), its σ_b², and its σ_e² at the
-    pilot's Q."""
+    """float64 (N,): the weight of each possibility, of sum 1, its σ_b², and its σ_e² at the pilot's
+    Q."""
     queries: float
     """w."""
     query: int
@@ -205,20 +205,21 @@ class LikelyComponents(Struct, frozen=True, eq=False):
     def of(
         cls, design: ClassDesign, sums: AnyInts, estimate: SetEstimate, unit: int = 1
     ) -> LikelyComponents | None:
-        """Return the law after one task set; None where all tasks have the same value."""
+        """Estimate them from one task set; None where all tasks have the same value."""
         values, norm2 = task_counts(design, sums)
         if design.obstacle is not None or not norm2[0]:
             return None
         scatter = Scatter.of(design, design.coordinates(values), norm2)
-        on, weights = grid(design), mixture(scatter)[0][0].copy()
-        weights[0] *= 1.0 + on.prior[on.shares < 1.0].sum() / on.prior[0]  # no class effect at all
+        ratios, weights = grid(design), mixture(scatter)[0][0].copy()
+        small = ratios.prior[ratios.shares < 1.0].sum()
+        weights[0] *= 1.0 + small / ratios.prior[0]  # no class effect
         weights = weights / weights.sum()
         kept = np.flatnonzero(weights > _NEGLIGIBLE)
         n_query = design.way * estimate.query * unit
         q = scatter.scales()[0][kept] * norm2[0] / n_query**2
         middles = (np.arange(_POINTS) + 0.5) / _POINTS
         within = q[:, None] / chdtri(design.tasks - 1, middles)
-        classes = on.ratios[kept, None] * within
+        classes = ratios.ratios[kept, None] * within
         weight = np.repeat(weights[kept] / weights[kept].sum() / _POINTS, _POINTS)
         return cls(weight, classes.reshape(-1), within.reshape(-1), estimate.w, estimate.query)
 
@@ -252,7 +253,7 @@ class LikelyComponents(Struct, frozen=True, eq=False):
 def detectable_open(
     likely: LikelyComponents, designs: Sequence[ClassDesign], query: int, level: float, power: float
 ) -> Floats:
-    """Compute the differences (N,), for new images, as fractions; the mean over some designs."""
+    """Compute detectable differences (N,) for new images, as fractions, mean over designs."""
     differences = [
         detectable_difference_of(design.tasks, likely.between_tasks(design, query), level, power)
         for design in designs
@@ -263,7 +264,10 @@ def detectable_open(
 def detectable_class_aware(
     likely: LikelyComponents, designs: Sequence[ClassDesign], query: int, level: float, power: float
 ) -> Floats:
-    """Compute the differences (N,), for new classes, as fractions; the factor is the first's."""
+    """Compute detectable differences (N,) for new classes, as fractions, mean over designs.
+
+    The number of standard deviations is that of the first design.
+    """
     first = designs[0]
     if first.disjoint:
         return detectable_open(likely, designs, query, level, power)

@@ -21,9 +21,9 @@ from analysis_sql.queries.limits import MEMORY, memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError, listing
 
 _BATCH = 1 << 16
-"""Rows of a result that come at once."""
-_DEEPEST = 16
-"""Lists and structs in one another, beyond which a value comes as text."""
+"""Rows of a batch of a result."""
+_MOST_NESTED = 16
+"""Levels of lists and structs above which a value is converted to text."""
 _PLAIN = {
     *("boolean", "tinyint", "smallint", "integer", "bigint", "hugeint"),
     *("utinyint", "usmallint", "uinteger", "ubigint"),
@@ -38,7 +38,7 @@ def query_names() -> list[str]:
 
 
 def query_text(name: str) -> str:
-    """Return the SQL of a query; an UnknownNameError lists the names there are."""
+    """Return the SQL of a query; raises an UnknownNameError that lists the names."""
     if name not in query_names():
         fix = "fslbench sql --list describes the tables that are not made in SQL, too"
         raise UnknownNameError("query", name, query_names(), fix=fix)
@@ -53,8 +53,8 @@ def query_question(name: str) -> str:
 def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
     """Open an empty DuckDB in memory that reaches no file, network, extension or Python object.
 
-    It takes at most `memory`, such as ``1GB``, for what it counts (not for one huge text).  Raises
-    a QueryError if that is no such amount.
+    It takes at most `memory`, such as ``1GB``, of the memory that DuckDB counts (a huge text is not
+    counted).  Raises a QueryError if that is not an amount of memory.
     """
     limit = {} if memory is None else {"memory_limit": f"{memory_bytes(memory)}B"}
     try:
@@ -73,8 +73,8 @@ def new_database(memory: str | None = None) -> duckdb.DuckDBPyConnection:
         raise QueryError(
             f"DuckDB cannot start: {_first_line(error)}", fix="change to a folder that exists"
         ) from None
-    # It is on where Python has no main file, and would stand among results.  Where it is off it
-    # stays so: in Jupyter without ipywidgets DuckDB refuses the setting itself.
+    # The progress bar is on where Python has no main file, and would be among results.  Where it is
+    # off it is not set: in Jupyter without ipywidgets DuckDB refuses the setting itself.
     if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
         connection.execute("SET enable_progress_bar = false")
     return connection
@@ -88,7 +88,7 @@ def working_database() -> duckdb.DuckDBPyConnection:
 @cache
 def _of_process(_: int) -> duckdb.DuckDBPyConnection:
     connection = new_database()
-    # a forked process hangs or crashes where it closes its parent's, even while it ends
+    # a forked process may hang or crash if it closes its parent's connection, even at its end
     if hasattr(os, "register_at_fork"):
         keep = partial(ctypes.pythonapi.Py_IncRef, ctypes.py_object(connection))
         os.register_at_fork(after_in_child=keep)
@@ -96,9 +96,9 @@ def _of_process(_: int) -> duckdb.DuckDBPyConnection:
 
 
 def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.DuckDBPyConnection:
-    """Open a database with Arrow `tables` and the package's queries as views, and lock it.
+    """Open a :func:`new_database` with `tables` and the package's queries as views, and lock it.
 
-    The parameters are those of :func:`new_database`, whose limits cannot be set otherwise any more.
+    Its settings cannot be changed afterwards.
     """
     connection = new_database(memory)
     for name, table in tables.items():
@@ -112,9 +112,9 @@ def open_database(tables: Mapping[str, Any], *, memory: str = MEMORY) -> duckdb.
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
     """Run one SELECT in a transaction that can only read.
 
-    Gives at least one batch; columns of one name get ``_1``, ``_2``, ... Values of
-    types that Arrow or Python has not come as DuckDB writes them. Raises a QueryError for anything
-    else, and a MemoryError if there is not even the memory that the connection may take.
+    Yields at least one batch; columns of the same name get ``_1``, ``_2``, ... Values of types that
+    Arrow or Python lacks are texts, as DuckDB writes them. Raises a QueryError for anything else,
+    and a MemoryError if there is less memory than the connection may take.
     """
     _check_kind(sql)
     connection.execute("BEGIN TRANSACTION READ ONLY")
@@ -168,8 +168,8 @@ def _check_kind(sql: str) -> None:
 
 
 def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Make text of types that are not plain, and give each column a name of its own."""
-    result = result.project("*")  # which gives the names
+    """Convert types that are not plain to text, and make names of columns unique."""
+    result = result.project("*")  # makes names unique
     kinds = zip(result.columns, result.types, strict=True)
     quoted = [name.replace('"', '""') for name, kind in kinds if not _is_plain(kind)]
     texts = ", ".join(f'CAST("{name}" AS VARCHAR) AS "{name}"' for name in quoted)
@@ -177,10 +177,10 @@ def _portable(result: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
 
 
 def _is_plain(kind: Any, depth: int = 0) -> bool:
-    """Return whether a type of DuckDB is plain, and what it is made of."""
-    if kind.id in ("list", "array", "struct") and depth < _DEEPEST:
+    """Return whether a type of DuckDB, and all types inside it, are plain."""
+    if kind.id in ("list", "array", "struct") and depth < _MOST_NESTED:
         inner = kind.children if kind.id == "struct" else kind.children[:1]
-        # a struct of nothing is not for Parquet
+        # Parquet has no empty structs
         return bool(inner) and all(_is_plain(child, depth + 1) for _, child in inner)
     return kind.id in _PLAIN
 
@@ -191,7 +191,7 @@ def _first_line(error: Exception) -> str:
 
 
 def broken(connection: duckdb.DuckDBPyConnection, rule: str) -> dict[str, NDArray[Any]]:
-    """Return the columns of the rows that a rule finds, in the order of the file."""
+    """Return the columns of the rows that break a rule, in the order of the file."""
     columns: dict[str, NDArray[Any]] = connection.execute(_text("rules", rule)).fetchnumpy()
     return columns
 

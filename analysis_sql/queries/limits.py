@@ -1,4 +1,4 @@
-"""What a query may take: amounts of memory and time, as users write them."""
+"""Limits of a query: amounts of memory and time, as users write them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MEMORY = "1GB"
 SECONDS = 60.0
 
 _LEAST = 10**7
-"""Bytes without which DuckDB does not even open."""
+"""Bytes without which DuckDB does not open."""
 _MOST = 2**60
 _UNITS = {"": 1} | {
     f"{prefix}{infix}": base ** (power + 1)
@@ -23,7 +23,7 @@ _UNITS = {"": 1} | {
 def memory_bytes(text: str) -> int:
     """Return the bytes of an amount such as ``1GB`` or ``1G`` (10^9) or ``512MiB`` (512 · 2^20).
 
-    Raises a QueryError if it is no amount, or less than 10 MB.
+    Raises a QueryError if it is not an amount, or less than 10 MB.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT]I?)B?|B)\s*", text.upper(), re.ASCII)
     number = float(match[1]) * _UNITS[match[2] or ""] if match else 0

@@ -1,8 +1,8 @@
-"""Data sets known by their classes and counts: the test splits of Meta-Dataset, and papers' data.
+"""The classes and image counts of known data sets: Meta-Dataset's, and those of papers.
 
-Class names are in their frozen order, counts are of images.  Facts from the lists that authors and
-others publish: of Meta-Dataset from its specification files (Triantafillou et al., ICLR 2020), of
-MS COCO from its annotations; `counts_from` is where each was read.
+Class names are in their frozen order.  Facts are from published lists: for Meta-Dataset from its
+specification files (Triantafillou et al., ICLR 2020), for MS COCO from its annotations;
+`counts_from` names the source of each.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class CataloguedDataset(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     Attributes
     ----------
     redistribution
-        What the licence lets others pass on: :data:`benchmark_spec.manifest.Redistribution`.
+        What may be redistributed: :data:`benchmark_spec.manifest.Redistribution`.
     parts
         Images of each class, in their frozen order, by part: ``base``, ``val`` and ``novel``, or
-        ``novel`` alone. None where the number of images is not known.
+        ``novel`` alone; None where unknown.
     superclasses
-        The classes of each superclass, where there are any.
+        The classes of each superclass, if there are any.
     skipped
         Names of files, without their ending, that are left out.
     """
@@ -144,7 +144,7 @@ CUB = "cub_100_50_50"
 
 
 class TestSplit(Struct, frozen=True):
-    """Images of each class of a test split, by the class's name; None where not known."""
+    """Images of each class of a test split, by the class's name; None where unknown."""
 
     __test__ = False  # for pytest, which collects classes by their names
 
@@ -157,23 +157,23 @@ class TestSplit(Struct, frozen=True):
 
     @property
     def known(self) -> dict[str, int]:
-        """Images of each class; empty where those of any are not known."""
+        """Images of each class; empty where a class's number is unknown."""
         known = {name: size for name, size in self.sizes.items() if size is not None}
         return known if len(known) == len(self.sizes) else {}
 
     @property
     def images(self) -> int | None:
-        """Images of the class with the fewest."""
+        """Images of the smallest class, None where unknown."""
         return min(self.known.values(), default=None)
 
     def sizes_of(self, labels: Collection[str]) -> dict[str, int]:
-        """Return the images of each class, under the names given to some of them.
+        """Return the images of each class, by name; `labels` are the names of some classes.
 
-        Where all classes have equally many images, these may be any names.
+        Where all classes have equally many images, these may be other names than the catalogue's.
         """
         known = self.known
-        named = known.keys() >= set(labels) or len(labels) > len(known)
-        if named or len(set(known.values())) > 1:
+        same_names = known.keys() >= set(labels) or len(labels) > len(known)
+        if same_names or len(set(known.values())) > 1:
             return known
         others = [name for name in known if name not in labels][: len(known) - len(labels)]
         return dict.fromkeys((*labels, *others), next(iter(known.values())))
@@ -193,26 +193,27 @@ def test_splits() -> dict[str, TestSplit]:
 
 
 def test_split(name: str) -> TestSplit | None:
-    """Return a split by name, however it is written; None for an unknown name."""
-    written = plain(name)
-    return next((split for each, split in test_splits().items() if plain(each) == written), None)
+    """Return a split by any spelling of its name; None for an unknown name."""
+    plain_name = plain(name)
+    return next((split for n, split in test_splits().items() if plain(n) == plain_name), None)
 
 
 def unknown_split(name: str, fix: str, more: Collection[str]) -> UnknownNameError:
-    """Return the error for a name that is not known where sizes are needed; `more` are known."""
-    names = {plain(each): each for each in (*more, *map(_printed, test_splits()))}
-    return UnknownNameError("data set", name, sorted(names.values(), key=str.lower), fix=fix)
+    """Return the error for an unknown data set, whose sizes are needed; `more` names are valid."""
+    valid = {plain(known): known for known in (*more, *map(_printed, test_splits()))}
+    return UnknownNameError("data set", name, sorted(valid.values(), key=str.lower), fix=fix)
 
 
 def _printed(name: str) -> str:
-    """Write a split's name as its title and papers do: miniImageNet."""
+    """Return a split's name as papers write it, such as miniImageNet."""
     if name == "cub":
         return "CUB"
-    titles = (each.title for each in (*few_shot_datasets().values(), *catalogue().values()))
+    datasets = (*few_shot_datasets().values(), *catalogue().values())
+    titles = (dataset.title for dataset in datasets)
     words = (re.split("[ ,]", title)[0] for title in titles)
     return next((word for word in words if plain(word) == plain(name)), name)
 
 
 def plain(name: str) -> str:
-    """Return a data set's name in a normal form, the same for all spellings."""
+    """Return the normal form of a data set's name, the same for all spellings."""
     return re.sub(r"[-_ /]", "", name).lower()

@@ -184,7 +184,7 @@ def runs_content(each: SetPlan, level: float) -> dict[str, Any]:
         of_tasks = {row.tasks: row.of_tasks for row in each.rows if row.kind == "images"}
         width, least = of_tasks.get(tasks), of_tasks.get(None)
         about = f"the interval for new images of {tasks:,} tasks"
-    added = None if width is None else runs.of(width, level, least or 0.0)
+    added = None if width is None else runs.widths(width, level, least or 0.0)
     widths: dict[str, Any] = dict.fromkeys(WithRuns.__struct_fields__)
     widths |= {} if added is None else asdict(added)
     return {

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import RightQueries
-from analysis_sql.leave_one_out.all_ways import Cells, of_each
+from analysis_sql.leave_one_out.all_ways import Cells, squares_of_methods
 from analysis_sql.leave_one_out.episodes import ABSENT, padded
 from benchmark_spec.errors import (
     DoubledTaskError,
@@ -322,7 +322,7 @@ def draws_of(
         return padded(np.broadcast_to(values[:, order], there.shape)[there].astype(int), n_queries)
 
     x = np.stack([np.broadcast_to(one.right[:, order], there.shape) for one in methods])
-    means = Cells(there, owner).variances([*x.swapaxes(0, 1)], of_each).means
+    means = Cells(there, owner).variances([*x.swapaxes(0, 1)], squares_of_methods).means
     groups = []
     for one, own in zip(methods, means, strict=True):
         regained = None if one.regained is None else by_draw(one.regained)[None]

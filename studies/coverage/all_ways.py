@@ -27,7 +27,7 @@ from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from analysis_sql.intervals.arrays import Floats, Ints
-from analysis_sql.leave_one_out.all_ways import Cells, of_each
+from analysis_sql.leave_one_out.all_ways import Cells, squares_of_methods
 from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.leave_one_out.lines import Classes, World
 
@@ -112,7 +112,7 @@ def spread(
     """
     x = np.asarray(right, np.float64)
     cells = Cells(~np.isnan(x), class_of_image, alike, overlap)
-    found = cells.variances([*x[:, None]], of_each)
+    found = cells.variances([*x[:, None]], squares_of_methods)
     mean, draws = float(found.means.mean()), len(x)
     images, df, of_draws, both = (float(values[0]) for values in found[:4])
     more, tail = max(of_draws - both, 0.0), (1.0 - level) / 2.0

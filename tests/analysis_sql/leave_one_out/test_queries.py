@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from analysis_sql.comparison.verdicts import IDENTICAL, INCONCLUSIVE
 from analysis_sql.intervals.counts import Counts, RightQueries
-from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums, of_each
+from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums, squares_of_methods
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.episodes import ABSENT, EpisodeDesign
 from analysis_sql.leave_one_out.jackknife import leave_out_images
@@ -339,7 +339,9 @@ def test_of_methods_that_hardly_differ(draws):
     whole, df, *_ = sums.block(np.arange(4), np.arange(5))
 
     def of(x):
-        return [v[0] for v in design.cells.variances(x[:, None].astype(float), of_each)[:2]]
+        return [
+            v[0] for v in design.cells.variances(x[:, None].astype(float), squares_of_methods)[:2]
+        ]
 
     assert whole[0, 1] == 0
     for k, apart in ((0, answers), (2, answers - other), (3, answers - far)):

@@ -247,7 +247,7 @@ def test_classes_images_and_queries_are_found_again():
 def test_a_width_is_the_mean_of_those_that_runs_may_show():
     """Of runs of 90, 91 and 92 %, against one: s² varies as chi-square/2, and t(2) is 4.3027."""
     runs = PlannedRuns(("a", "b"), (3, 1), (1.0, None))
-    told = runs.of(2.0, 0.95, 1.0)
+    told = runs.widths(2.0, 0.95, 1.0)
     assert runs.error == pytest.approx(sqrt(1 / 3))
 
     def expected(width, number):
@@ -261,10 +261,10 @@ def test_a_width_is_the_mean_of_those_that_runs_may_show():
     # two are planned in place of three; b has one run still
     two = PlannedRuns(("a", "b"), (3, 1), (1.0, None), planned=2)
     assert two.numbers == (2, 1)
-    again = two.of(2.0, 0.95)
+    again = two.widths(2.0, 0.95)
     assert again.halfwidth == pytest.approx(expected(2.0, 2), rel=1e-2)
     assert [n for n, _ in again.more] == [3, 5, 10, 20]
-    assert PlannedRuns(("a", "b"), (1, 1), (None, None)).of(1.0, 0.95) is None
+    assert PlannedRuns(("a", "b"), (1, 1), (None, None)).widths(1.0, 0.95) is None
     assert PlannedRuns(("a",), (1,), (None,), None, ("a",)).error is None
 
 
@@ -452,7 +452,7 @@ def test_twice_the_images_halve_the_variance():
         value = rng.normal(size=10 * images)[ids[..., None] * images + own].mean(axis=(1, 2))
         pilot = LeftOutPilot.of(tasks, value)
         variance[images] += pilot.parts["images"].variance
-        factor = pilot.less(40 / images)
+        factor = pilot.reduction(40 / images)
         assert factor == pytest.approx(1 if images == 40 else 19 / 39)
     assert variance[40] / variance[20] == pytest.approx(19 / 39, rel=0.1)
 

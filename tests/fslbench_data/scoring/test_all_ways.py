@@ -15,7 +15,7 @@ from results_repository import Repository
 from scipy.stats import t as student
 
 import fslbench_data as fb
-from analysis_sql.leave_one_out.all_ways import AllWaySums, Cells, of_each
+from analysis_sql.leave_one_out.all_ways import AllWaySums, Cells, squares_of_methods
 from benchmark_spec.errors import (
     ContradictionError,
     DoubledTaskError,
@@ -489,10 +489,16 @@ def test_more_test_images_than_counts_hold():
 def test_classes_of_one_image_are_taken_for_one():
     """One draw of them has the variance of a simple sample; a single one has that of the others."""
     right = np.array([1.0, 0, 1, 1, 0, 1])
-    (found,) = Cells(np.ones((1, 6), bool), np.arange(6)).variances([right[None]], of_each).images
+    (found,) = (
+        Cells(np.ones((1, 6), bool), np.arange(6))
+        .variances([right[None]], squares_of_methods)
+        .images
+    )
     assert found == pytest.approx(right.var(ddof=1) / 6)
     owner = np.array([0, 1, 1, 1, 2, 2])
-    (found,) = Cells(np.ones((1, 6), bool), owner).variances([right[None]], of_each).images
+    (found,) = (
+        Cells(np.ones((1, 6), bool), owner).variances([right[None]], squares_of_methods).images
+    )
     squares = np.array(
         [((right[owner == c] - right[owner == c].mean()) ** 2).sum() for c in (1, 2)]
     )
