@@ -45,11 +45,6 @@ def _looked_up(look_up: LookUp, tasks: Sequence[Task]) -> tuple[Any, Any]:
     return look_up(support), look_up(np.stack([task.query for task in tasks]))
 
 
-def _float32_rows(features: NDArray[Any], image_ids: NDArray[Any]) -> NDArray[np.float32]:
-    rows: NDArray[np.float32] = features[image_ids].astype(np.float32)
-    return rows
-
-
 @contextmanager
 def image_copies(
     paths: Sequence[Path], seed: int, tasks: Sequence[Task]
@@ -66,12 +61,11 @@ def image_copies(
         for task in tasks:
             key = ["fslbench-image-1", seed, task.info.dataset, task.info.task_set, task.task_id]
             ids = np.concatenate([*task.support, task.query]).tolist()
-            copies = [
+            copies = (
                 _copy(paths[image_id], folder, [*key, place]) for place, image_id in enumerate(ids)
-            ]
-            remaining = iter(copies)
-            supports.append([list(islice(remaining, len(of_class))) for of_class in task.support])
-            queries.append(list(remaining))
+            )
+            supports.append([list(islice(copies, len(of_class))) for of_class in task.support])
+            queries.append(list(copies))
         yield supports, queries
 
 
@@ -130,7 +124,7 @@ def input_kind(
             array = features(dataset) if callable(features) else None
             if array is None:
                 array = release.features(dataset, str(features))
-            look_up = partial(_float32_rows, array)
+            look_up = lambda image_ids: array[image_ids].astype(np.float32)  # noqa: E731
         placed = (lambda image_ids: on_device(look_up(image_ids))) if device_name else look_up
         return lambda tasks: nullcontext(_looked_up(placed, tasks))
 

@@ -21,7 +21,7 @@ from benchmark_spec.protocol import suite_of
 from fslbench_data.evaluation.calling import Calls, MethodCallable, callable_name
 from fslbench_data.evaluation.inputs import FeaturesOf, Inputs, input_kind
 from fslbench_data.evaluation.journal import Journal
-from fslbench_data.evaluation.progress import progress_bar
+from fslbench_data.evaluation.progress import Progress, progress_bar
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.model import Submission
@@ -191,19 +191,10 @@ def evaluate(
         calls = Calls(method, label, log, seed, batch)
         try:
             for info, count in counts.items():
-                tasks, answers = release.task_set(info.dataset, str(info.name)), []
+                tasks = release.task_set(info.dataset, str(info.name))
                 inputs = opened(release, info.dataset, seed)
-                sequence = ConfidenceSequence(info.protocol.n_query, rule.level) if rule else None
-                for group, resumed in calls.predict(inputs, tasks, count):
-                    progress(len(group), resumed=resumed)
-                    for task in group:
-                        answers.append(answer := log.answers[str(info), task.task_id])
-                        if sequence is not None:
-                            n_correct = int((np.array(answer[0]) == task.query_label).sum())
-                            difference = n_correct - int(rival_counts[info][task.task_id])
-                            state = sequence.update(difference)
-                    if sequence is not None and state.conclusive_at is not None:
-                        break
+                rival = rival_counts.get(info)
+                answers = _answers(calls, inputs, tasks, count, progress, rule, rival)
                 predictions = [answer[0] for answer in answers]
                 second = [answer[1] for answer in answers if len(answer) > 1]
                 all_second = len(second) == len(predictions)
@@ -221,6 +212,33 @@ def evaluate(
     inductive = None if None in checks or not checks else all(checks)
     about = replace(submission.methods[label], inductive=inductive)
     return replace(submission, methods={label: about})
+
+
+def _answers(
+    calls: Calls,
+    inputs: Inputs,
+    tasks: TaskSet,
+    count: int,
+    progress: Progress,
+    rule: Stopping | None,
+    rival: NDArray[np.int64] | None,
+) -> list[Sequence[list[int]]]:
+    """Answer the first `count` tasks of a set, or until a rule stops; see `answers` of Journal.
+
+    `rival` are the numbers of correct queries of the method that the rule names.
+    """
+    answers = []
+    sequence = ConfidenceSequence(tasks.info.protocol.n_query, rule.level) if rule else None
+    for group, resumed in calls.predict(inputs, tasks, count):
+        progress(len(group), resumed=resumed)
+        for task in group:
+            answers.append(answer := calls.log.answers[str(tasks.info), task.task_id])
+            if sequence is not None and rival is not None:
+                n_correct = int((np.array(answer[0]) == task.query_label).sum())
+                state = sequence.update(n_correct - int(rival[task.task_id]))
+        if sequence is not None and state.conclusive_at is not None:
+            break
+    return answers
 
 
 def _rival(

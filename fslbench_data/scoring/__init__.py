@@ -1,1 +1,1 @@
-"""Who is compared with whom, and what their per-task results show."""
+"""Compare methods by their per-task results: selections, scores, reports and plans."""

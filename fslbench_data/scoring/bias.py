@@ -1,4 +1,4 @@
-"""What methods lose on attribute-biased tasks: the steps of a ladder, and the gaps between."""
+"""Measure what methods lose on attribute-biased tasks, between steps of a ladder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.errors import SubmissionError, many
 from benchmark_spec.protocol import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.scores import Signature, signature_of
+from fslbench_data.scoring.scores import Signature, rule_of, signature_of
 from fslbench_data.scoring.selection import Selected, Selection, Sources, select
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.per_class import by_run, class_counts, rows_of
@@ -37,17 +37,16 @@ from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
 Steps = dict[str, AnyInts]
-"""A method's correct queries of each class (T, K), of R runs (T, K, R), by step of a ladder."""
-
+"""A method's correct queries of each class by step: (T, K), or (T, K, R) of several runs."""
 
 RELIANCE = ("support", "inter"), ("same", "other")
-"""Steps between which the accuracy lost orders methods by reliance on an attribute best."""
+"""Pairs of steps whose accuracy gaps order methods by reliance on an attribute best."""
 
 
 class Key(NamedTuple):
-    """What is measured on a ladder: a method, or it minus `versus`, on a step or `to` a later one.
+    """What is measured on a ladder: a method or a difference, on a step or between two.
 
-    `versus` is empty of a method alone, and `to` of a value on one step.
+    `versus` is empty for a single method, `to` for a value on one step.
     """
 
     method: str
@@ -57,7 +56,7 @@ class Key(NamedTuple):
 
 
 class Ranking(Struct, frozen=True):
-    """How alike two metrics, in words such as ``wAcc on random``, rank the methods."""
+    """How alike two metrics, such as ``wAcc on random``, rank the methods."""
 
     first: str
     second: str
@@ -65,11 +64,11 @@ class Ranking(Struct, frozen=True):
 
 
 class Ladder(Struct, frozen=True, eq=False, dict=True):
-    """The results of methods on one ladder, ``<dataset>/<name>``, read once.
+    """The results of methods on one ladder, ``<dataset>/<name>``.
 
-    `pairs` are compared. `left_out` have no counts by class, or a rule to stop; `prefixes` are in
-    no ranking. `inter_class` is by step the share of (task, class) whose queries really have the
-    attribute of another class.
+    `pairs` of methods are compared; methods `left_out` have no counts by class, or a rule to stop;
+    `prefixes` are in no ranking.  `inter_class` gives for each step the share of (task, class)
+    whose queries really have the attribute of another class.
     """
 
     name: str
@@ -94,7 +93,7 @@ class Ladder(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def kind(self) -> IntervalKind:
-        """The kind of the intervals: ``open`` where no image is used twice."""
+        """The kind of the intervals: ``open`` if no image is used twice."""
         return self.infos[0].name.interval
 
     @property
@@ -111,21 +110,20 @@ class Ladder(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def values(self) -> dict[Key, Contrast]:
-        """All that is measured, of methods (a :class:`StepScore` on each step) and then of pairs.
+        """Everything that is measured, first of methods, then of pairs of them.
 
-        Of each the steps that were answered, in their order, then what is lost from one to another:
-        first between those of :data:`RELIANCE`, and last from the first to the last.
+        For each, the value on every step that was answered (of a method a :class:`StepScore`), then
+        the gaps: first between the steps of :data:`RELIANCE`, last from the first to the last step.
         """
-        scores = self.scores(self.level)
         found: dict[Key, Contrast] = {}
-        for method, steps in scores.items():
+        for method, steps in self.scores(self.level).items():
             found |= {Key(method, "", step, ""): score for step, score in steps.items()}
-            found |= self._lost(method, "", pairwise(steps))
+            found |= self._gaps(method, "", pairwise(steps))
         for method, versus in self.pairs:
-            for step, tasks in self._tasks(method, versus).items():
+            for step, tasks in self._common_tasks(method, versus).items():
                 parts = [(1, method, step), (-1, versus, step)]
                 found[Key(method, versus, step, "")] = self._contrast(parts, tasks)
-            found |= self._lost(method, versus)
+            found |= self._gaps(method, versus)
         return found
 
     def scores(self, level: float) -> dict[str, dict[str, StepScore]]:
@@ -142,56 +140,57 @@ class Ladder(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def at_level(self) -> dict[str, dict[str, AtLevel]]:
-        """What the level of accuracy alone would give, by method and step but the ladder's first.
+        """What the level of accuracy alone would give, by method and later step of the ladder.
 
-        Empty for methods that did not answer that, or where it leaves open how far classes differ.
+        Empty for methods that did not answer the first step, or on which it does not tell how far
+        classes differ.
         """
         first = next(iter(FAMILIES[suite_of(self.infos[0].name.suite).family]))
-        of_methods: dict[str, dict[str, AtLevel]] = {}
+        found: dict[str, dict[str, AtLevel]] = {}
         for method, steps in self.by_method.items():
             spread = ClassSpread.of(steps[first], self.queries) if first in steps else None
-            later = {step: counts for step, counts in steps.items() if step != first}
-            of_methods[method] = {s: spread.at(c) for s, c in later.items()} if spread else {}
-        return of_methods
+            found[method] = {}
+            if spread:
+                found[method] = {s: spread.at(counts) for s, counts in steps.items() if s != first}
+        return found
 
-    def _tasks(self, *methods: str) -> dict[str, int]:
-        """Return the steps that methods answered, each with the number of tasks of them all."""
+    def _common_tasks(self, *methods: str) -> dict[str, int]:
+        """Return the steps that all methods answered, with the number of common tasks."""
         first, *others = (self.by_method[method] for method in methods if method)
         common = (step for step in first if all(step in steps for steps in others))
         return {step: min(len(steps[step]) for steps in (first, *others)) for step in common}
 
-    def _lost(
+    def _gaps(
         self, method: str, versus: str, between: Iterable[tuple[str, str]] = ()
     ) -> Iterator[tuple[Key, Contrast]]:
-        """Yield what a method loses between steps, minus what `versus` does, if any."""
-        tasks = self._tasks(method, versus)
+        """Yield what a method loses between steps, minus what `versus` loses, if given."""
+        tasks = self._common_tasks(method, versus)
         steps = [*tasks]
-        whole = [(steps[0], steps[-1])] if len(steps) > 1 else []
+        ends = [(steps[0], steps[-1])] if len(steps) > 1 else []
         reliance = [span for span in RELIANCE if {*span} <= {*steps}]
-        for a, b in dict.fromkeys([*reliance, *between, *whole]):
+        for a, b in dict.fromkeys([*reliance, *between, *ends]):
             parts = [(1, method, a), (-1, method, b)]
             parts += [(-1, versus, a), (1, versus, b)] if versus else []
-            found = self._contrast(parts, min(tasks[a], tasks[b]))
-            yield Key(method, versus, a, b), gap_of(found)
+            difference = self._contrast(parts, min(tasks[a], tasks[b]))
+            yield Key(method, versus, a, b), gap_of(difference)
 
     def _contrast(self, parts: Sequence[tuple[int, str, str]], tasks: int) -> Contrast:
-        """Contrast weighted methods and steps, over so many first tasks.
+        """Contrast (weight, method, step) over the first tasks.
 
         On the first step, where the level is measured, nothing is beyond it.
         """
         names = [method for _, method, _ in parts]
         counts = [(weight, self.by_method[method][step][:tasks]) for weight, method, step in parts]
-        at = [self.at_level[method].get(step) for _, method, step in parts]
-        beyond = [own and replace(own, beyond=own.beyond[:tasks]) for own in at]
-        known = all(self.at_level[name] for name in names)
+        beyond: list[AtLevel | None] = []
+        if all(self.at_level[name] for name in names):
+            at_level = [self.at_level[method].get(step) for _, method, step in parts]
+            beyond = [at and replace(at, beyond=at.beyond[:tasks]) for at in at_level]
         owners = [names.index(name) for name in names]
-        return contrast(
-            counts, self.queries, self.kind, self.level, beyond if known else (), methods=owners
-        )
+        return contrast(counts, self.queries, self.kind, self.level, beyond, methods=owners)
 
     @cached_property
     def last(self) -> dict[str, Floats]:
-        """The wAcc of each task of the last step, of the methods that answered all of them."""
+        """The wAcc of each task of the last step, for methods that answered all of them."""
         step = step_of(self.infos[-1])
         return {
             method: worst_class(steps[step], self.queries)
@@ -203,40 +202,37 @@ class Ladder(Struct, frozen=True, eq=False, dict=True):
     def rankings(self) -> tuple[Ranking, ...]:
         """How alike metrics rank the methods that answered all of the first and last step.
 
-        None of fewer than three methods.
+        Fewer than three methods are not ranked.
         """
         ends = {step_of(info): info.n_tasks for info in (self.infos[0], self.infos[-1])}
-        whole = [
+        methods = [
             steps
             for steps in self.by_method.values()
             if all(len(steps.get(step, ())) == tasks for step, tasks in ends.items())
         ]
-        if len(whole) < 3 or len(ends) < 2:
+        if len(methods) < 3 or len(ends) < 2:
             return ()
         first, last = ends
-        accuracy = np.array([_of_tasks(steps[last]) for steps in whole])
-        before, worst = (
-            np.array([_of_tasks(steps[step].min(axis=1)) for steps in whole]) for step in ends
-        )
-        common = min(ends.values())  # tasks of the same classes, the first of each
-        of_metrics = (
-            (f"accuracy on {last}", accuracy, worst),
-            (f"wAcc on {first}", before[:, :common], worst[:, :common]),
-        )
-        return tuple(
-            Ranking(name, f"wAcc on {last}", rank_correlation(a, b, self.level))
-            for name, a, b in of_metrics
+        accuracy = np.array([_task_means(steps[last]) for steps in methods])
+        first_worst = np.array([_task_means(steps[first].min(axis=1)) for steps in methods])
+        last_worst = np.array([_task_means(steps[last].min(axis=1)) for steps in methods])
+        common = min(ends.values())  # the first tasks of both steps have the same classes
+        of_accuracy = rank_correlation(accuracy, last_worst, self.level)
+        of_wacc = rank_correlation(first_worst[:, :common], last_worst[:, :common], self.level)
+        return (
+            Ranking(f"accuracy on {last}", f"wAcc on {last}", of_accuracy),
+            Ranking(f"wAcc on {first}", f"wAcc on {last}", of_wacc),
         )
 
 
-def _of_tasks(counts: AnyInts) -> Floats:
-    """Compute means of counts (T, ...) over all but tasks."""
+def _task_means(counts: AnyInts) -> Floats:
+    """Compute the mean of each task's counts (T, ...)."""
     means: Floats = counts.reshape(len(counts), -1).mean(axis=1)
     return means
 
 
 def ladder_of(infos: Sequence[TaskSetInfo], selected: Selected, name: str = "") -> Ladder:
-    """Read the results of the selected methods on a ladder, given its task sets."""
+    """Read the selected methods' results on a ladder, given by its task sets."""
     left_out: list[str] = []
     prefixes: list[str] = []
     single: list[str] = []
@@ -260,17 +256,16 @@ def ladder_of(infos: Sequence[TaskSetInfo], selected: Selected, name: str = "") 
                     prefixes.append(method)
                 if any(map(part.of_one_model, groups)):
                     single.append(method)
-    inter_class = {
-        step_of(info): float(pc.mean(pc.list_flatten(flags)).as_py())
-        for info in infos
-        if step_of(info) in INTER_CLASS
-        for flags in [release.task_table(info).column("inter_class")]
-    }
+    inter_class = {}
+    for info in infos:
+        if step_of(info) in INTER_CLASS:
+            flags = pc.list_flatten(release.task_table(info).column("inter_class"))
+            inter_class[step_of(info)] = float(pc.mean(flags).as_py())
     requested = {m for m in by_method if m in against or m not in release.methods}
     pairs = tuple(
-        both
-        for both in combinations(by_method, 2)
-        if requested & {*both} and (not against or {*against} & {*both})
+        pair
+        for pair in combinations(by_method, 2)
+        if requested & {*pair} and (not against or {*against} & {*pair})
     )
     return Ladder(
         name,
@@ -287,31 +282,29 @@ def ladder_of(infos: Sequence[TaskSetInfo], selected: Selected, name: str = "") 
 
 
 def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:
-    """Count correct queries of each class, of those task sets whose results have them."""
+    """Count correct queries of each class on the task sets whose results tell them."""
     steps: Steps = {}
     for group in groups:
-        info = group.info
-        binding = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
-        if binding is not None and binding.stopping is not None:
-            continue
-        counts = _counts(rows_of(part.submission, group.method, info), group, tasks[str(info)])
-        if counts is not None:
-            steps[step_of(info)] = counts
+        if rule_of(part, group) is None:
+            rows, info = rows_of(part.submission, group.method, group.info), group.info
+            counts = _counts(rows, group, tasks[str(info)])
+            if counts is not None:
+                steps[step_of(info)] = counts
     return steps
 
 
 def _counts(rows: pa.Table, group: Group, tasks: TaskSet) -> AnyInts | None:
-    """Count correct queries of each class, run by run; None where some row has none."""
+    """Count correct queries of each class, run by run; None if some row does not tell them."""
     if len(group.runs) < 2:
         return class_counts(rows, tasks)
-    # by name, so that a run is in the same place on every step
+    # runs sorted by name are in the same place on every step
     of_runs = [class_counts(part, tasks) for part in by_run(rows, sorted(group.runs))]
     known = [counts for counts in of_runs if counts is not None]
     return np.stack(known, axis=2) if len(known) == len(of_runs) else None
 
 
 def step_of(info: TaskSetInfo) -> str:
-    """Return the step of a ladder that a task set is."""
+    """Return which step of a ladder a task set is."""
     return suite_of(info.name.suite).step
 
 
@@ -333,7 +326,7 @@ def bias(
 ) -> BiasReport:
     """Return worst-class accuracies and gaps of the methods of a submission and the references.
 
-    Without a submission only methods that the selection is `against` are compared with each other.
+    Without a submission, only the methods in the selection's `against` are compared.
 
     Raises
     ------
@@ -347,7 +340,7 @@ def bias(
 
 
 def bias_on(selected: Selected) -> BiasReport:
-    """Report on the ladders of selected methods, whose results must have counts by class."""
+    """Report on the ladders that selected methods answered."""
     release, infos = selected.release, selected.infos
     ladders, level = _ladders(infos), selected.selection.level
     if not ladders:
@@ -366,15 +359,16 @@ def bias_on(selected: Selected) -> BiasReport:
 
 
 def agreement(ladders: Sequence[Ladder], level: float) -> Iterator[Ranking]:
-    """Correlate how ladders of one data set rank the methods, two by two.
+    """Correlate how pairs of ladders of one data set rank the methods.
 
-    Such as those of two captioners, or of texts and of pixels: their tasks differ.
+    Ladders differ, for instance, by captioner, or are of texts and of pixels; so do their tasks.
     """
-    for one, other in combinations(ladders, 2):
+    for pair in combinations(ladders, 2):
+        one, other = pair
         methods = [method for method in one.last if method in other.last]
         if (one.dataset, one.kind) == (other.dataset, other.kind) and len(methods) >= 3:
-            a, b = (np.array([ladder.last[m] for m in methods]) for ladder in (one, other))
-            first, second = (f"wAcc on {e.dataset}/{e.name}, last step" for e in (one, other))
+            a, b = (np.array([ladder.last[m] for m in methods]) for ladder in pair)
+            first, second = (f"wAcc on {e.dataset}/{e.name}, last step" for e in pair)
             yield Ranking(first, second, rank_correlation(a, b, level, same_tasks=False))
 
 
@@ -392,7 +386,7 @@ def _ladders(infos: Sequence[TaskSetInfo]) -> dict[str, list[TaskSetInfo]]:
     for steps in ladders.values():
         steps.sort(key=lambda info: order.index(step_of(info)))
     for name, steps in ladders.items():
-        if name.endswith(" ablation"):  # against the tasks whose queries they have
-            whole = ladders.get(name.removesuffix(" ablation"), [])
-            steps += [info for info in whole if step_of(info) == "biased"]
+        if name.endswith(" ablation"):  # is compared with the biased tasks, whose queries it has
+            ladder_steps = ladders.get(name.removesuffix(" ablation"), [])
+            steps += [info for info in ladder_steps if step_of(info) == "biased"]
     return ladders

@@ -1,4 +1,4 @@
-"""What the tasks of a set share, as each kind of interval needs it."""
+"""Make the designs of task sets: what their tasks share, for each kind of interval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fslbench_data.tasks.draw import Pool, Wanted, classes_of_images
 class Units(Struct, frozen=True):
     """What another experiment would draw anew, as titles and notes name it.
 
-    `missing` kinds of interval are not there, `bounded` ones are upper bounds, each with a reason.
+    `missing` says why kinds of interval do not exist, `bounded` why some are only upper bounds.
     """
 
     groups: bool = False
@@ -40,46 +40,45 @@ class Units(Struct, frozen=True):
 
 
 NO_UNITS = Units()
-"""Of a task set without any."""
+"""The units of a task set whose images do not recur."""
 
 
 def designs_of(
     release: Release, info: TaskSetInfo, right: Iterable[RightQueries | None] = ()
 ) -> tuple[Designs, Units]:
-    """Return the designs of a task set by kind of interval, of those that it has, and its units.
+    """Return the designs of a task set's kinds of interval, and its units.
 
-    `right` are the queries that methods answer rightly: tasks of all classes have an interval for
-    new classes only with the second-best predictions.
+    `right` are each method's correct queries: tasks of all classes have an interval for new classes
+    only if some method has second-best predictions.
     """
     suite = suite_of(info.name.suite)
     names = release.superclasses(info.dataset)
-    number = 0 if names is None else len(set(names))
+    n_superclasses = 0 if names is None else len(set(names))
     if suite.interval != "closed":
-        class_ids, missing = release.class_ids(info), dict[IntervalKind, str]()
+        class_ids = release.class_ids(info)
         if names is None:
             return {CLASS_AWARE: ClassDesign.of(class_ids)}, NO_UNITS
-        design = SuperclassDesign.of(class_ids, np.array(names))
-        aware: dict[IntervalKind, Any] = {CLASS_AWARE: design.classes}
-        if design.obstacle is None:
-            aware[NEW_SUPERCLASSES.name] = design
+        superclass_design = SuperclassDesign.of(class_ids, np.array(names))
+        designs: dict[IntervalKind, Any] = {CLASS_AWARE: superclass_design.classes}
+        missing: dict[IntervalKind, str] = {}
+        if superclass_design.obstacle is None:
+            designs[NEW_SUPERCLASSES.name] = superclass_design
         else:
-            missing[NEW_SUPERCLASSES.name] = design.obstacle
-        return aware, Units(False, number, missing)
+            missing[NEW_SUPERCLASSES.name] = superclass_design.obstacle
+        return designs, Units(False, n_superclasses, missing)
     if not suite.uniform:
-        return {}, Units(False, number)
-    whole = left_out_design(release, info)
-    if isinstance(whole, AllWayDesign):
-        has_second = any(own is not None and own.regained is not None for own in right)
-        whole = replace(whole, second=has_second and info.protocol.way > 2)
-    tasks = FirstTasks(whole)
-    why: dict[IntervalKind, str] = {
-        kind: text for kind, text in whole.why.items() if kind != "superclasses" or number
-    }
-    kinds = [name for name in LEFT_OUT if name not in whole.why]
+        return {}, Units(False, n_superclasses)
+    design = left_out_design(release, info)
+    if isinstance(design, AllWayDesign):
+        has_second = any(queries is not None and queries.regained is not None for queries in right)
+        design = replace(design, second=has_second and info.protocol.way > 2)
+    missing = {k: why for k, why in design.why.items() if k != "superclasses" or n_superclasses}
     bounded: dict[IntervalKind, str] = {
-        kind: whole.bounded[kind] for kind in LEFT_OUT if kind in whole.bounded
+        kind: design.bounded[kind] for kind in LEFT_OUT if kind in design.bounded
     }
-    return dict.fromkeys(kinds, tasks), Units(whole.unit == "groups", number, why, bounded)
+    kinds = [kind for kind in LEFT_OUT if kind not in design.why]
+    units = Units(design.unit == "groups", n_superclasses, missing, bounded)
+    return dict.fromkeys(kinds, FirstTasks(design)), units
 
 
 def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:
@@ -92,9 +91,10 @@ def estimable(designs: Designs, units: Units) -> tuple[Designs, Units]:
 
 
 def left_out_design(release: Release, info: TaskSetInfo) -> Design:
-    """Make the design of a set of uniform tasks that reuse images, whatever it has intervals for.
+    """Make the design of a set of uniform tasks that reuse images.
 
-    What a `pooled` set may draw is its pool; its groups, where images have them, are left out.
+    A `pooled` set draws only from its pool; groups of images, where there are any, are left out as
+    wholes.
     """
     classes = release.classes(info.dataset)
     if info.name.varies:
@@ -103,7 +103,7 @@ def left_out_design(release: Release, info: TaskSetInfo) -> Design:
     groups = release.groups(info.dataset)
     owner = classes_of_images(sizes, info.dataset)
     if info.name.suite == "pooled":
-        owner = _of_pool(release, info, sizes, owner, groups)
+        owner = _pooled_owner(release, info, sizes, owner, groups)
     if suite_of(info.name.suite).whole:
         return _all_ways(release, info, sizes, groups)
     tasks = release.task_set(info.dataset, str(info.name))
@@ -118,9 +118,9 @@ def left_out_design(release: Release, info: TaskSetInfo) -> Design:
 def _all_ways(
     release: Release, info: TaskSetInfo, sizes: NDArray[Any], groups: Ints | None
 ) -> AllWayDesign:
-    """Make the design of draws of all classes; support comes from few images of each.
+    """Make the design of tasks of all classes; each takes few images of a class for support.
 
-    A log may have their number, and its draws may leave out different images.
+    A log may say how many images support is drawn from, and its draws may leave out different ones.
     """
     how = release.provenance(info)
     if "seed" not in how:
@@ -129,40 +129,40 @@ def _all_ways(
         return AllWayDesign.of(queries, classes_of_images(sizes, info.dataset), overlap)
     tasks = release.task_set(info.dataset, str(info.name))
     test = str(how.get("test") or "")
-    given: dict[str, Any] = {"seed": int(how["seed"]), "groups": groups, "test": test}
-    given["paths"] = release.paths(info.dataset) if test else None
-    parts = Parts.of(Wanted(info.dataset, info.name, sizes.tolist(), **given))
+    paths, seed = release.paths(info.dataset) if test else None, int(how["seed"])
+    options: dict[str, Any] = {"seed": seed, "groups": groups, "paths": paths, "test": test}
+    parts = Parts.of(Wanted(info.dataset, info.name, sizes.tolist(), **options))
     overlap = info.protocol.shot / float(parts.sizes.mean())
     query = by_class(tasks.query, tasks.query_label)
     return AllWayDesign.of(query, parts.owner, overlap, f"{parts.unit}s")
 
 
 def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:
-    """Make the design of tasks that differ in their numbers of classes and images."""
+    """Make the design of episodes, which differ in their numbers of classes and images."""
     classes = release.classes(info.dataset)
     tasks = cast("Episodes", release.task_set(info.dataset, str(info.name)))
     owner = classes_of_images(classes.column("n_images").to_numpy(), info.dataset)
     ids, n_support = tasks.class_ids, tasks.support.shape[1]
     images = np.concatenate([tasks.support, tasks.query], axis=1)
     labels = np.concatenate([tasks.support_label, tasks.query_label], axis=1)
-    row, column = np.nonzero(images >= 0)
-    key = row * ids.shape[1] + labels[row, column]
-    order = np.argsort(key, kind="stable")
-    drawn = padded(images[row, column][order], np.bincount(key, minlength=ids.size))
-    shots = np.bincount(key[column < n_support], minlength=ids.size)
+    task, place = np.nonzero(images >= 0)
+    cell = task * ids.shape[1] + labels[task, place]  # a class of a task
+    order = np.argsort(cell, kind="stable")
+    drawn = padded(images[task, place][order], np.bincount(cell, minlength=ids.size))
+    shots = np.bincount(cell[place < n_support], minlength=ids.size)
     names = classes.column("class_name").to_pylist()
     class_shots = shots.reshape(ids.shape) if shots.any() else None  # a log may name no support
     return EpisodeDesign.of(ids, drawn.reshape(*ids.shape, -1), owner, names, class_shots)
 
 
-def _of_pool(
+def _pooled_owner(
     release: Release,
     info: TaskSetInfo,
     sizes: NDArray[Any],
     owner: NDArray[Any],
     groups: Ints | None,
 ) -> NDArray[Any]:
-    """Return the class of each image that the tasks of a pooled set may have; -1 of others."""
+    """Return the class of each image that a pooled set may draw, and -1 for other images."""
     seed = int(release.provenance(info)["seed"])
     grouped = groups if groups is not None and (groups >= 0).any() else None
     pool = Pool.of(sizes.tolist(), dataset=info.dataset, seed=seed, groups=grouped)

@@ -1,4 +1,4 @@
-"""Read a log of results with all classes at once: predictions of all test images, of few draws."""
+"""Read a log of results with all classes at once: predictions of test images, by draw."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class DrawLog(Struct, frozen=True, eq=False):
     class_of_image: Ints
     right: NDArray[np.bool_]
     regained: Ints | None
-    """The class without which a row is right that is not now, or -1; None without `second`."""
+    """The class without which a wrong row would be right, or -1; None without `second`."""
     knows_support: bool
-    """Whether it says which methods have a support, by the columns draw or shots."""
+    """Whether columns draw or shots say which methods have a support."""
     name: str
     row: Ints
-    """As of :class:`fslbench_data.scoring.task_log.TaskLog`."""
+    """As in :class:`fslbench_data.scoring.task_log.TaskLog`."""
 
 
 class Drawn(Struct, frozen=True, eq=False):
@@ -69,16 +69,13 @@ class Drawn(Struct, frozen=True, eq=False):
     draws: tuple[str, ...]
     support: bool
     right: NDArray[np.float64]
-    """1 or 0 (R, n), NaN where a draw leaves the image out."""
+    """1 or 0 for R draws and n images, NaN where a draw leaves the image out."""
     regained: Ints | None
-    """As of :class:`DrawLog`, (R, n)."""
+    """As in :class:`DrawLog`, (R, n)."""
 
 
 def read_draws(log: object) -> list[DrawLog]:
-    """Read what :func:`fslbench_data.all_ways` takes, by data sets.
-
-    An FSLBenchError says what is wrong.
-    """
+    """Read what :func:`fslbench_data.all_ways` takes, a log a data set; raises its errors."""
     where = str(log) if isinstance(log, str) or hasattr(log, "suffix") else "the log"
     table = table_of(log, (*NEEDED, *OPTIONAL, DATASET), where)
     if missing := [name for name in NEEDED if name not in table.column_names]:
@@ -90,33 +87,36 @@ def read_draws(log: object) -> list[DrawLog]:
     if not table.num_rows:
         raise SchemaError("the log has no rows", where=where)
     logs = []
-    for name, at in rows_by_dataset(table, where):
-        if at is None:
+    for name, rows_ in rows_by_dataset(table, where):
+        if rows_ is None:
             logs.append(_read(table, where, name, np.arange(table.num_rows)))
             continue
-        for column in NEEDED:  # refuse what is empty by the rows of the whole log
-            _codes(table, column, where)
-        logs.append(_read(table.take(at), f"{where}, data set {name}", name, at))
+        for column in NEEDED:  # an error about empty values names rows of the whole log
+            _encoded(table, column, where)
+        logs.append(_read(table.take(rows_), f"{where}, data set {name}", name, rows_))
     return logs
 
 
 def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
     """Read the rows of a data set, which are `row` in the whole log."""
-    names, codes = zip(*(_codes(table, name, where) for name in (*NEEDED, "draw")), strict=True)
-    methods, images, classes, guesses, draws = names
+    methods, method = _encoded(table, "method", where)
+    images, image = _encoded(table, "image", where)
+    classes, label = _encoded(table, "class", where)
+    guesses, guess = _encoded(table, "predicted", where)
+    draws, draw = _encoded(table, "draw", where)
     for name in methods:
         check_method_name(name, where)
     owner = np.zeros(len(images), np.int64)
-    owner[codes[1]] = codes[2]
-    if (bad := np.flatnonzero(owner[codes[1]] != codes[2])).size:
+    owner[image] = label
+    if (bad := np.flatnonzero(owner[image] != label)).size:
         raise SchemaError(
-            f"image {quoted(images[codes[1][bad[0]]])} is of two classes",
+            f"image {quoted(images[image[bad[0]]])} is of two classes",
             where=f"{where}, {rows(row[bad])}",
             expected="one class for every test image",
         )
-    same = {name: number for number, name in enumerate(classes)}
-    position = np.array([same.get(name, -1) for name in guesses], np.int64)
-    regained, named = None, [("predicted", guesses, codes[3])]
+    class_id = {name: number for number, name in enumerate(classes)}
+    predicted = np.array([class_id.get(name, -1) for name in guesses], np.int64)[guess]
+    regained, named = None, [("predicted", guesses, guess)]
     if "second" in table.column_names:
         if (bad := np.flatnonzero(pc.is_null(table.column("second")))).size:
             raise SchemaError(
@@ -125,38 +125,36 @@ def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
                 expected="the class with the highest score but one, of every method",
                 fix="fill it in, or leave the column out: nothing is then said of new classes",
             )
-        seconds, at = _codes(table, "second", where)
-        second = np.array([same.get(name, -2) for name in seconds], np.int64)[at]
-        if (bad := np.flatnonzero(second == position[codes[3]])).size:
+        seconds, code = _encoded(table, "second", where)
+        second = np.array([class_id.get(name, -2) for name in seconds], np.int64)[code]
+        if (bad := np.flatnonzero(second == predicted)).size:
             raise SchemaError(
-                f"second is {quoted(seconds[at[bad[0]]])}, as predicted",
+                f"second is {quoted(seconds[code[bad[0]]])}, as predicted",
                 where=f"{where}, {rows(row[bad])}",
                 expected="the class with the highest score but one",
             )
-        regained = np.where(second == codes[2], position[codes[3]], -1)
-        named.append(("second", seconds, at))
+        regained = np.where(second == label, predicted, -1)
+        named.append(("second", seconds, code))
     shots = np.full(table.num_rows, -1, np.int64)
     if "shots" in table.column_names:
         shots = _shots(table.column("shots"), where, row)
     for number, name in enumerate(methods):
-        own = np.flatnonzero(codes[0] == number)
-        for column, texts, code in named:
-            there = np.unique(code[own])
-            if any(texts[number] in same for number in there):
+        own = np.flatnonzero(method == number)
+        for column, all_texts, code in named:
+            texts = [all_texts[i] for i in np.unique(code[own])]
+            if any(text in class_id for text in texts):
                 continue
             raise SchemaError(
                 f"{column} of {name} is never a class of an image: "
-                f"{listing([quoted(texts[number]) for number in there], 4)}",
+                f"{listing([*map(quoted, texts)], 4)}",
                 where=f"{where}, {rows(row[own], 3)}",
                 expected=f"classes as in the column class: {listing([*map(quoted, classes)], 4)}",
                 fix=f"write class and {column} alike, both as names or both as numbers",
             )
-    right = position[codes[3]] == codes[2]
     knows_support = any(name in table.column_names for name in ("draw", "shots"))
-    ids = codes[0], codes[4], codes[1]
     return DrawLog(
-        where, methods, draws, images, classes, *ids, shots, owner, right, regained, knows_support,
-        dataset or "log", row,
+        where, methods, draws, images, classes, method, draw, image, shots, owner,
+        predicted == label, regained, knows_support, dataset or "log", row,
     )  # fmt: skip
 
 
@@ -175,8 +173,8 @@ def _shots(column: pa.ChunkedArray, where: str, row: Ints) -> Ints:
     return np.asarray(numbers, np.int64)
 
 
-def _codes(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
-    """Return the different values of a column as texts, and each row's position."""
+def _encoded(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
+    """Return the distinct values of a column as texts, and each row's position among them."""
     if name not in table.column_names:
         return ("",), np.zeros(table.num_rows, np.int64)
     column = as_texts(table.column(name))
@@ -188,26 +186,26 @@ def _codes(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Int
 def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
     """Yield each number of shots with the results of the methods.
 
-    A method without shots, such as a zero-shot one, is with every number. `pool` is as of
+    Methods without shots, such as zero-shot ones, are yielded with every number.  `pool` is as in
     :func:`fslbench_data.all_ways`.
     """
     logged = np.maximum(read.shots, 0)
-    each = [np.unique(logged[read.method == number]) for number in range(len(read.methods))]
-    wanted = np.unique(logged[logged > 0])
-    if not wanted.size or any(0 in numbers and numbers.size > 1 for numbers in each):
-        wanted = np.append(0, wanted)  # also of a method that has shots, without them
-    for shots in wanted.tolist():
+    of_method = [np.unique(logged[read.method == number]) for number in range(len(read.methods))]
+    numbers = np.unique(logged[logged > 0])
+    if not numbers.size or any(0 in known and known.size > 1 for known in of_method):
+        numbers = np.append(0, numbers)  # also if a method has results with and without shots
+    for shots in numbers.tolist():
         found = []
         for number, name in enumerate(read.methods):
-            n_shots = shots if shots in each[number] else 0
+            n_shots = shots if shots in of_method[number] else 0
             own = np.flatnonzero((read.method == number) & (logged == n_shots))
             if own.size:
-                found.append(_method(read, name, own))
+                found.append(_drawn(read, name, own))
         if 0 < pool <= shots:
             raise SpecError(
                 f"{many(shots, 'shot')} of {many(pool, 'training image')}", expected="fewer shots"
             )
-        if pool and shots < 1 and any(len(one.draws) > 1 for one in found):
+        if pool and shots < 1 and any(len(drawn.draws) > 1 for drawn in found):
             raise SchemaError(
                 f"a pool of {pool} training images says nothing without the number of shots",
                 where=read.source,
@@ -220,19 +218,19 @@ def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
 def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]], dict[str, str]]:
     """Group methods that answer the same images in the same draws.
 
-    A method with a single draw joins all draws of the same images, as if in each of them. Two that
-    leave out different images are a group of their own, with the images that both answer. `images`
-    are their classes. Returns also notes on these pairs, and on those that are not compared.
+    A method with a single draw joins every group that leaves no image out.  Two methods that leave
+    out different images form a group of their own, on the images that both answer.  `images` are
+    the images' classes.  Returns also notes on such pairs, and on pairs that are not compared.
     """
     groups: dict[tuple[object, bytes], list[Drawn]] = {}
-    for one in sorted(methods, key=lambda one: -len(one.draws)):
-        lacking, single = np.isnan(one.right), len(one.draws) == 1
-        alike = [g for g in groups.values() if single and not np.isnan(g[0].right).any()]
-        for group in alike:
-            group.append(one)
-        if not alike:
-            key = None if single else one.draws, lacking.tobytes()
-            groups.setdefault(key, []).append(one)
+    for method in sorted(methods, key=lambda method: -len(method.draws)):
+        single = len(method.draws) == 1
+        complete = [g for g in groups.values() if not np.isnan(g[0].right).any()] if single else []
+        for group in complete:
+            group.append(method)
+        if not complete:
+            key = None if single else method.draws, np.isnan(method.right).tobytes()
+            groups.setdefault(key, []).append(method)
     made, notes = [sorted(group, key=methods.index) for group in groups.values()], {}
     for one, other in combinations(methods, 2):
         if any(one in group and other in group for group in made):
@@ -240,44 +238,45 @@ def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]]
         pair = f"{one.name} - {other.name}"
         if one.draws != other.draws and 1 not in (len(one.draws), len(other.draws)):
             draws = " and ".join(
-                listing([d.removesuffix(".0") for d in m.draws], 4) for m in (one, other)
+                listing([draw.removesuffix(".0") for draw in method.draws], 4)
+                for method in (one, other)
             )
             notes[pair] = f"not compared, since their draws differ ({draws})"
             continue
-        there = ~np.isnan(one.right + other.right)
-        if any(np.unique(images[here]).size <= images.max() for here in there):
+        common = ~np.isnan(one.right + other.right)
+        if any(np.unique(images[in_draw]).size <= images.max() for in_draw in common):
             notes[pair] = "not compared, since a draw has no image of some class that both answer"
             continue
-        number = there.sum(axis=1)
-        few, most = int(number.min()), int(number.max())
-        common = f"{few:,}" if few == most else f"{few:,} to {most:,}"
-        notes[pair] = f"compared on the {common} of {images.size:,} images a draw that both answer"
-        both = [replace(m, right=np.where(there, m.right, np.nan)) for m in (one, other)]
-        made.append(both)
+        numbers = common.sum(axis=1)
+        fewest, most = int(numbers.min()), int(numbers.max())
+        n_common = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        notes[pair] = (
+            f"compared on the {n_common} of {images.size:,} images a draw that both answer"
+        )
+        made.append([replace(m, right=np.where(common, m.right, np.nan)) for m in (one, other)])
     return made, notes
 
 
-def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
-    draws, of = np.unique(read.draw[own], return_inverse=True)
+def _drawn(read: DrawLog, name: str, own: Ints) -> Drawn:
+    """Return the results in a method's rows, each test image once in a draw."""
+    draws, draw_of_row = np.unique(read.draw[own], return_inverse=True)
     images = len(read.class_of_image)
-    key = of.ravel() * images + read.image[own]
-    times = np.bincount(key, minlength=len(draws) * images)
-    if (twice := np.flatnonzero(times[key] > 1)).size:
+    cell = draw_of_row.ravel() * images + read.image[own]  # of the flat (draws, images)
+    times = np.bincount(cell, minlength=len(draws) * images)
+    if (twice := np.flatnonzero(times[cell] > 1)).size:
         raise DoubledTaskError(
             f"{name} answers an image twice in one draw",
             where=f"{read.source}, {rows(read.row[own[twice]])}",
             expected="one row a method, draw and test image",
             fix="name the draws of the support (seeds) in a column `draw`, and shots in `shots`",
         )
-    x = np.full(len(draws) * images, np.nan)
-    x[key] = read.right[own]
-    correct, regained = x.reshape(len(draws), images), None
+    right, regained = np.full((len(draws), images), np.nan), None
+    right.flat[cell] = read.right[own]
     if read.regained is not None:
-        flat = np.full(x.size, -1)
-        flat[key] = read.regained[own]
-        regained = flat.reshape(correct.shape)
-    called = tuple(read.draws[draw] for draw in draws)
-    lacking = np.isnan(correct).all(axis=0)
+        regained = np.full(right.shape, -1)
+        regained.flat[cell] = read.regained[own]
+    names = tuple(read.draws[draw] for draw in draws)
+    lacking = np.isnan(right).all(axis=0)
     if lacking.any():
         raise MissingTaskError(
             f"{name} answers {int((~lacking).sum())} of {images} test images",
@@ -285,58 +284,61 @@ def _method(read: DrawLog, name: str, own: Ints) -> Drawn:
             expected="every test image in some draw, of every method",
             fix="answer the images that others answer, or leave these out of all methods",
         )
-    for draw, here in zip(called, ~np.isnan(correct), strict=True):
-        there = np.bincount(read.class_of_image[here], minlength=len(read.classes))
-        if not there.all():
+    for draw, answered in zip(names, ~np.isnan(right), strict=True):
+        numbers = np.bincount(read.class_of_image[answered], minlength=len(read.classes))
+        if not numbers.all():
+            missing = read.classes[int(numbers.argmin())]
             raise MissingTaskError(
-                f"{name} answers no image of class {quoted(read.classes[int(there.argmin())])} in "
-                f"draw {quoted(draw)}",
+                f"{name} answers no image of class {quoted(missing)} in draw {quoted(draw)}",
                 where=read.source,
                 expected="images of every class in every draw",
                 fix="log the whole test set of the draw, or leave the draw out",
             )
-    shots = not any(read.draws) and bool((read.shots[own] > 0).any())
-    support = not read.knows_support or called != ("",) or shots
-    return Drawn(name, called, support, correct, regained)
+    has_shots = not any(read.draws) and bool((read.shots[own] > 0).any())
+    has_support = not read.knows_support or names != ("",) or has_shots
+    return Drawn(name, names, has_support, right, regained)
 
 
 def draws_of(
     read: DrawLog, methods: list[Drawn], shots: int, before: Sequence[OwnTasks]
 ) -> OwnTasks:
-    """Return the results of methods in the same draws, class by class, named after those before."""
-    order = np.argsort(read.class_of_image, kind="stable")
+    """Make a task set of methods' results in the same draws, numbered after the sets `before`."""
+    order = np.argsort(read.class_of_image, kind="stable")  # class by class
     owner, classes = read.class_of_image[order], len(read.classes)
-    most = max(methods, key=lambda one: len(one.draws))
-    there = ~np.isnan(most.right[:, order])
-    draws, n_queries = len(there), there.sum(axis=1)
-    draw, image = np.nonzero(there)
+    most = max(methods, key=lambda method: len(method.draws))
+    answered = ~np.isnan(most.right[:, order])
+    draws, n_queries = len(answered), answered.sum(axis=1)
+    draw, image = np.nonzero(answered)
     of_class = np.bincount(draw * classes + owner[image], minlength=draws * classes)
     image_ids = padded(order[image], of_class).reshape(draws, classes, -1).astype(np.int64)
-    none = np.zeros((draws, classes), np.int64)
+    no_shots = np.zeros((draws, classes), np.int64)
     name = TaskSetName("allway", WholeProtocol(classes, shots, int(n_queries.max())))
-    digest = digest_of(read.classes, read.images, *_in_order(read, image_ids))
-    dataset = numbered(read.name, sum(each.info.name == name for each in before))
+    digest = digest_of(read.classes, read.images, *_sorted_by_name(read, image_ids))
+    dataset = numbered(read.name, sum(task_set.info.name == name for task_set in before))
     info = TaskSetInfo(dataset, name, draws, digest)
 
-    def by_draw(values: NDArray[Any]) -> NDArray[Any]:
-        return padded(np.broadcast_to(values[:, order], there.shape)[there].astype(int), n_queries)
+    def in_every_draw(values: NDArray[Any]) -> NDArray[Any]:
+        return np.broadcast_to(values[:, order], answered.shape)
 
-    x = np.stack([np.broadcast_to(one.right[:, order], there.shape) for one in methods])
-    means = Cells(there, owner).variances([*x.swapaxes(0, 1)], squares_of_methods).means
+    def by_query(values: NDArray[Any]) -> NDArray[Any]:
+        return padded(in_every_draw(values)[answered].astype(int), n_queries)
+
+    x = np.stack([in_every_draw(method.right) for method in methods])
+    means = Cells(answered, owner).variances([*x.swapaxes(0, 1)], squares_of_methods).means
     groups = []
-    for one, own in zip(methods, means, strict=True):
-        regained = None if one.regained is None else by_draw(one.regained)[None]
-        right = RightQueries(by_draw(one.right), 1, regained)
-        groups.append(Group(one.name, info, own, True, (), np.empty(0), None, right))
-    ids = none + np.arange(classes)
-    return OwnTasks(info, most.draws, ids, image_ids, none, tuple(groups))
+    for method, accuracies in zip(methods, means, strict=True):
+        regained = None if method.regained is None else by_query(method.regained)[None]
+        right = RightQueries(by_query(method.right), 1, regained)
+        groups.append(Group(method.name, info, accuracies, True, (), np.empty(0), None, right))
+    class_ids = no_shots + np.arange(classes)
+    return OwnTasks(info, most.draws, class_ids, image_ids, no_shots, tuple(groups))
 
 
-def _in_order(read: DrawLog, image_ids: Ints) -> tuple[Ints, Ints]:
-    """Return classes, and the images of each, by their names: a log may list them in any order."""
+def _sorted_by_name(read: DrawLog, image_ids: Ints) -> tuple[Ints, Ints]:
+    """Return classes, and the images of each, sorted by name: a log may list them in any order."""
     rank = np.empty(len(read.images) + 1, np.int64)
     rank[np.argsort(np.array(read.images))] = np.arange(len(read.images))
-    rank[ABSENT] = len(read.images)  # the last place, of none
+    rank[ABSENT] = len(read.images)  # the last element
     classes = np.argsort(np.array(read.classes))
     ids = image_ids[:, classes]
     ids = np.take_along_axis(ids, np.argsort(rank[ids], axis=2), axis=2)

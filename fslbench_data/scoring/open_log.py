@@ -1,4 +1,4 @@
-"""Read a researcher's own log of tasks, or of all classes at once, to be scored."""
+"""Open a log of own tasks, or of all classes at once, to score it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fslbench_data.scoring.draw_log import DrawLog
     from fslbench_data.scoring.task_log import TaskLog
 
-NO_ROLES = (
+NO_CORRECT = (
     "inductive changes nothing without the column correct, 1 or 0 for each of query_ids: ± for new "
     "images takes tasks as a whole"
 )
@@ -64,38 +64,38 @@ def open_log(
 ) -> OwnLog:
     """Read a log of one's own random tasks, which reuse images.
 
-    The tasks are drawn uniformly, K of the classes and then m images of each for support and query.
-    Or results with all classes at once, as :func:`fslbench_data.all_ways` takes them.
+    The tasks are drawn uniformly: K of the classes, then m images of each for support and query.
+    A log of results with all classes at once (:func:`fslbench_data.all_ways`) is read, too.
     See docs/own_tasks.md.
 
     Parameters
     ----------
     log
-        One row a method, training run and task: method, run (where there are several), task,
-        dataset (where there are several, each with tasks, classes and images of its own),
-        class_ids (K), support_ids and query_ids (K·S and K·Q, class by class in the order of
-        class_ids, or K lists), or image_ids in their place, and correct (1 or 0 for each of the
-        query_ids), n_correct with n_query, or accuracy, 0 to 1, or any other statistic of a task
-        in its place.  Tasks of few numbers of shots, such as 1 and 5, are task sets of their own.
-        A Parquet, CSV or JSON Lines file; a frame of pandas or polars; an Arrow table; a mapping of
-        columns; a list of rows; or several of these, of other methods, runs or shots.
+        One row a method, training run and task: method, run (if there are several), task, dataset
+        (if there are several, each with its own tasks, classes and images), class_ids (K),
+        support_ids and query_ids (K·S and K·Q, class by class in the order of class_ids, or K
+        lists), or image_ids in their place, and correct (1 or 0 for each of the query_ids),
+        n_correct with n_query, or accuracy, 0 to 1, or another statistic of a task in its place.
+        Tasks of few numbers of shots, such as 1 and 5, become task sets of their own.  The log is a
+        Parquet, CSV or JSON Lines file; a frame of pandas or polars; an Arrow table; a mapping of
+        columns; a list of rows; or several of these, with other methods, runs or shots.
     class_sizes
-        Images that may be drawn of each class: a mapping, a .json file of one, a table with the
-        columns class and n_images, or the name of a known test split or data set, such as
-        ``miniImageNet``; of several data sets a mapping of these by data set, or a table with the
-        column dataset besides.  Without it the images seen are taken for all, which is refused
-        where many were seen only once.
+        Number of images of each class that may be drawn: a mapping, a .json file of one, a table
+        with the columns class and n_images, or the name of a known test split or data set, such as
+        ``miniImageNet``.  For several data sets, a mapping of these by data set, or a table that
+        also has the column dataset.  Without it the images seen are taken for all, which is refused
+        if many were seen only once.
     groups, superclasses
-        Of images that are not independent, such as shots of one scene, and of classes: the same
-        forms, with the columns image and group, class and superclass.
+        Groups of images that are not independent, such as shots of one scene, and superclasses of
+        classes: in the same forms, with the columns image and group, class and superclass.
     trained
-        False where the methods train nothing before the tasks, so that there are no training runs
-        to differ.
+        False if the methods train nothing before the tasks, so that there are no training runs.
     inductive
-        True where no answer to a query depends on the task's other queries: with `correct`,
-        intervals for new images are then usually narrower.
+        True if no answer to a query depends on the task's other queries: with `correct`, intervals
+        for new images are then usually narrower.
     pool
-        Of all classes at once alone: training images of a class, of which draws take some.
+        Only for all classes at once: number of training images of a class that draws are taken
+        from.
 
     Raises
     ------
@@ -136,57 +136,59 @@ def _of_dataset(
     trained: bool | None,
     inductive: bool | None,
 ) -> OwnLog:
-    """Return the log of one data set; `given` are sizes of classes, groups and superclasses."""
+    """Open the log of one data set; `given` are sizes of classes, groups and superclasses."""
     from fslbench_data.scoring.own_tasks import check_tasks_of_runs, pool_of, task_sets
 
     messages: list[str] = []
     sets: list[OwnTasks] = []
     tables: list[pa.Table] = []
     for part in read.by_shots():
-        own, *of_row = task_sets(part, trained=trained is not False, inductive=bool(inductive))
-        tables.append(_results(part, own, *of_row))
-        sets += own
-        if len(own) > 1:
-            names = "; ".join(listing(each.methods, 4) for each in own[:4])
-            more = f"; and {len(own) - 4} more groups" if len(own) > 4 else ""
+        part_sets, set_of_row, task_of_row = task_sets(
+            part, trained=trained is not False, inductive=bool(inductive)
+        )
+        tables.append(_results(part, part_sets, set_of_row, task_of_row))
+        sets += part_sets
+        if len(part_sets) > 1:
+            names = "; ".join(listing(task_set.methods, 4) for task_set in part_sets[:4])
+            more = f"; and {len(part_sets) - 4} more groups" if len(part_sets) > 4 else ""
             messages.append(
                 f"not compared, since their tasks differ: {names}{more}. Only methods that answer "
                 "the same tasks, with the same names, classes and images, are compared pairwise"
             )
-    of_runs = [check_tasks_of_runs(read, each) for each in sets]
+    about_runs = [check_tasks_of_runs(read, task_set) for task_set in sets]
     drawable = pool_of(read, sets, *given)
-    apart = [each.groups[0].run_of_task is not None for each in sets]
     facts = LogFacts(
         read.source,
         len(drawable.classes),
         len(read.images),
         drawable.unseen,
-        given[0] is not None,
-        read.roles,
-        read.run_column,
-        len(set(drawable.superclasses or ())),
-        (),
-        runs_apart=any(apart),
+        sizes_known=given[0] is not None,
+        roles=read.roles,
+        run_column=read.run_column,
+        superclasses=len(set(drawable.superclasses or ())),
+        runs_apart=any(task_set.runs_apart for task_set in sets),
     )
     release = release_of(read.name, drawable, facts, sets)
-    of_sets = list(drawable.warnings)
-    for each, about_runs, per_run in zip(sets, of_runs, apart, strict=True):
-        design = left_out_design(release, each.info)
-        if inductive and per_run:
-            of_sets.append(OWN_TASKS_PER_RUN)
-        elif inductive and (read.right is None or not design.takes_queries):
-            of_sets.append(NO_ROLES if read.right is None else NO_QUERIES + _why_whole(design))
+    found = list(drawable.warnings)
+    for task_set, about_run in zip(sets, about_runs, strict=True):
+        design = left_out_design(release, task_set.info)
+        if inductive and task_set.runs_apart:
+            found.append(OWN_TASKS_PER_RUN)
+        elif inductive and read.right is None:
+            found.append(NO_CORRECT)
+        elif inductive and not design.takes_queries:
+            found.append(NO_QUERIES + _why_whole(design))
         if "images" in design.why:
             raise TaskLogError(
                 f"nothing can be said of new images: {design.why['images']}",
-                where=f"{read.source}, {listing(each.methods, 4)}",
+                where=f"{read.source}, {listing(task_set.methods, 4)}",
                 expected="tasks of which at least a bound can be given; a mean without an interval "
                 "is none to report",
             )
-        of_sets += [*design.warnings, *about_runs]
-    facts = replace(facts, warnings=tuple(dict.fromkeys([*of_sets, *messages])))
+        found += [*design.warnings, *about_run]
+    facts = replace(facts, warnings=tuple(dict.fromkeys([*found, *messages])))
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
-    groups = [group for each in sets for group in each.groups]
+    groups = [group for task_set in sets for group in task_set.groups]
     release = replace(release, facts={read.name: facts})
     return own_log(release, groups, pa.concat_tables(tables), about)
 
@@ -203,8 +205,8 @@ def _why_whole(design: Design) -> str:
 def open_draws(log: object, pool: int = 0) -> OwnLog:
     """Read results with all classes at once; see :func:`fslbench_data.all_ways`.
 
-    There is a task set for every number of shots, and one more for methods that leave out other
-    images, or whose draws differ.
+    There is a task set for every number of shots, and further ones for methods whose draws differ
+    or leave out other images.
     """
     from fslbench_data.scoring.draw_log import read_draws
 
@@ -212,44 +214,53 @@ def open_draws(log: object, pool: int = 0) -> OwnLog:
 
 
 def _of_draws(read: DrawLog, pool: int) -> OwnLog:
-    """Return the results of one data set with all classes at once."""
+    """Open the results of one data set with all classes at once."""
     from fslbench_data.scoring.draw_log import by_shots, draws_of, on_same_draws
 
     sets: list[OwnTasks] = []
     draws: dict[str, dict[int, int]] = {name: {} for name in read.methods}
     by_reason: dict[str, list[str]] = {}
-    every = [*by_shots(read, pool)]
-    for shots, methods in every:
-        alike, pairs = on_same_draws(methods, read.class_of_image)
-        for own in alike:
-            sets.append(draws_of(read, own, shots, sets))
-        for one in methods:
-            draws[one.name][shots] = len(one.draws) if one.support else 0
-        at = f" at {many(shots, 'shot')}" if len(every) > 1 else ""
-        for pair, why in pairs.items():
-            by_reason.setdefault(why, []).append(f"{pair}{at}")
+    methods_by_shots = dict(by_shots(read, pool))
+    for shots, methods in methods_by_shots.items():
+        alike, pair_notes = on_same_draws(methods, read.class_of_image)
+        for members in alike:
+            sets.append(draws_of(read, members, shots, sets))
+        for method in methods:
+            draws[method.name][shots] = len(method.draws) if method.support else 0
+        at_shots = f" at {many(shots, 'shot')}" if len(methods_by_shots) > 1 else ""
+        for pair, why in pair_notes.items():
+            by_reason.setdefault(why, []).append(f"{pair}{at_shots}")
     notes = [f"{why}: {listing(pairs, 4)}" for why, pairs in by_reason.items()]
     if single := [name for name, numbers in draws.items() if 1 in numbers.values()]:
-        more = ", in differences too" * any(len(each.groups) > 1 for each in sets)
+        more = ", in differences too" if any(len(s.groups) > 1 for s in sets) else ""
         about_one = f"± is for new test images with this one support{more}"
         notes.insert(0, f"one draw of {listing(single, 4)}: {about_one}")
-    shared = read.source, len(read.classes), len(read.images), 0.0, True, True, "", 0, tuple(notes)
-    facts = DrawFacts(*shared, draws=draws, pool=pool)
-    drawn = Pool(read.classes, read.images, read.class_of_image)
-    release = release_of(read.name, drawn, facts, sets)
+    facts = DrawFacts(
+        read.source,
+        len(read.classes),
+        len(read.images),
+        unseen=0.0,
+        sizes_known=True,
+        roles=True,
+        warnings=tuple(notes),
+        draws=draws,
+        pool=pool,
+    )
+    images = Pool(read.classes, read.images, read.class_of_image)
+    release = release_of(read.name, images, facts, sets)
     about = {name: Method(name, trained=False) for name in read.methods}
-    groups = [group for each in sets for group in each.groups]
+    groups = [group for task_set in sets for group in task_set.groups]
     return own_log(release, groups, _draw_results(sets), about)
 
 
 def _draw_results(sets: Sequence[OwnTasks]) -> pa.Table:
     """Return results with all classes at once: a row a method and draw."""
     rows = []
-    for each in sets:
-        there = each.image_ids >= 0
-        for group in each.groups:
-            info, right = group.info, np.zeros(there.shape, np.int64)
-            right[there] = group.right.counts[group.right.counts >= 0] if group.right else 0
+    for task_set in sets:
+        answered = task_set.image_ids >= 0
+        for group in task_set.groups:
+            info, right = group.info, np.zeros(answered.shape, np.int64)
+            right[answered] = group.right.counts[group.right.counts >= 0] if group.right else 0
             rows += [
                 {
                     "dataset": info.dataset,
@@ -260,13 +271,13 @@ def _draw_results(sets: Sequence[OwnTasks]) -> pa.Table:
                     "n_correct": correct.sum(),
                     "n_query": queried.sum(),
                 }
-                for draw, (correct, queried) in enumerate(zip(right, there, strict=True))
+                for draw, (correct, queried) in enumerate(zip(right, answered, strict=True))
             ]
     return pa.Table.from_pylist(rows)
 
 
 def _results(log: TaskLog, sets: Sequence[OwnTasks], task_set: Ints, task_id: Ints) -> pa.Table:
-    """Return the log as results: a row a method, run and task, in the order of the log."""
+    """Return the log as rows of a submission, in the order of the log."""
     unknown = log.n_query == 0
 
     def named(codes: Ints, names: Sequence[str]) -> pa.DictionaryArray:
@@ -274,22 +285,22 @@ def _results(log: TaskLog, sets: Sequence[OwnTasks], task_set: Ints, task_id: In
 
     columns = {
         "method": named(log.method, log.methods),
-        "dataset": named(task_set, [each.info.dataset for each in sets]),
-        "task_set": named(task_set, [str(each.info.name) for each in sets]),
+        "dataset": named(task_set, [own.info.dataset for own in sets]),
+        "task_set": named(task_set, [str(own.info.name) for own in sets]),
         "task_id": task_id.astype(np.int32),
         "n_correct": pa.array(np.rint(log.y * log.n_query), pa.int32(), mask=unknown),
         "n_query": pa.array(log.n_query, pa.int32(), mask=unknown),
     }
     if log.right is not None:
-        there = np.arange(log.right.shape[1]) < log.n_query[:, None]
-        columns["correct"] = lists_of(log.right, there, pa.int8())
+        is_query = np.arange(log.right.shape[1]) < log.n_query[:, None]
+        columns["correct"] = lists_of(log.right, is_query, pa.int8())
     if log.run_column:
         columns["run"] = named(log.run, log.runs)
     return pa.table(columns)
 
 
 def log_of(sources: object) -> OwnLog | None:
-    """Return the log given in place of submissions, or None; refuse a log with other files."""
+    """Return the log that is given in place of submissions, if any; refuse logs beside others."""
     several = several_logs(sources) or [sources]
     logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
     if not logs:

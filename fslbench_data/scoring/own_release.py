@@ -1,4 +1,4 @@
-"""A researcher's own log of tasks as a release in memory, with its validated results."""
+"""Represent a log of own tasks as a release in memory with validated results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
 OWN_TASKS = "own-tasks"
-"""What signatures have in place of a release."""
+"""What stands in signatures in place of a release's name."""
 
 Ints = NDArray[np.int64]
 
@@ -34,8 +34,8 @@ Ints = NDArray[np.int64]
 class OwnTasks(Struct, frozen=True, eq=False):
     """A set of B tasks of a log, by their names there, and the methods that answered exactly these.
 
-    `class_ids` (B, K) and `image_ids` (B, K, m) are positions in the log, :data:`ABSENT` where a
-    task has fewer; `shots` (B, K) says how many images are support, which come first.
+    `class_ids` (B, K) and `image_ids` (B, K, m) are positions among the log's names, or
+    :data:`ABSENT` where a task has fewer; the first `shots` (B, K) images of a class are support.
     """
 
     info: TaskSetInfo
@@ -50,12 +50,17 @@ class OwnTasks(Struct, frozen=True, eq=False):
         """Names of the methods."""
         return tuple(group.method for group in self.groups)
 
+    @property
+    def runs_apart(self) -> bool:
+        """Whether training runs have tasks of their own."""
+        return self.groups[0].run_of_task is not None
+
 
 class Pool(Struct, frozen=True, eq=False):
-    """All that may be drawn; `images` are names of those in the log.
+    """The classes and images that may be drawn; `images` are the names of those in the log.
 
-    Classes and images of the log come first, then others that may be drawn and are in no task;
-    `unseen` is how many of these images there are, known or by estimate.
+    Those of the log come first, then those that are in no task; `unseen` is the number, known or
+    estimated, of images in no task.
     """
 
     classes: tuple[str, ...]
@@ -68,11 +73,11 @@ class Pool(Struct, frozen=True, eq=False):
 
 
 class LogFacts(Struct, frozen=True):
-    """Facts of a log's tasks besides their results.
+    """Facts about a log's tasks.
 
-    `unseen` images are in no task, by the classes' sizes or an estimate. `roles` says whether
+    `unseen` images are in no task, by the classes' sizes or an estimate.  `roles` says whether
     support and query are distinguished, `run_column` which column names training runs, and
-    `runs_apart` whether some have tasks of their own.
+    `runs_apart` whether runs have tasks of their own.
     """
 
     source: str
@@ -81,17 +86,17 @@ class LogFacts(Struct, frozen=True):
     unseen: float
     sizes_known: bool
     roles: bool
-    run_column: str
-    superclasses: int
-    warnings: tuple[str, ...]
+    run_column: str = ""
+    superclasses: int = 0
+    warnings: tuple[str, ...] = ()
     runs_apart: bool = False
 
 
 class DrawFacts(LogFacts, frozen=True, kw_only=True):
-    """The same of results with all classes at once.
+    """Facts about a log of results with all classes at once.
 
-    `draws` are how many each method has at each number of shots, 0 without any support, and `pool`
-    the training images of a class that they take some of, 0 where they are many.
+    `draws` gives for each method and number of shots the number of draws, 0 without any support;
+    `pool` is the number of training images of a class that they draw from, 0 if they are many.
     """
 
     draws: Mapping[str, Mapping[int, int]]
@@ -99,24 +104,24 @@ class DrawFacts(LogFacts, frozen=True, kw_only=True):
 
 
 class OwnRelease(Release, frozen=True, eq=False):
-    """The tasks of a log, task sets of a data set for each group of methods that answered the same.
+    """The tasks of a log: for each group of methods that answered the same tasks, a task set.
 
-    Images have ids in the order of their classes: those of the log first, then those that no task
-    shows. `tables` are by their paths in the manifest.
+    Images are numbered class by class: first those of the log, then those that no task shows.
     """
 
     source: str
     facts: Mapping[str, LogFacts]
-    """Those of each data set."""
+    """Facts by the log's data sets."""
     drawn: Mapping[str, str]
-    """Tasks with their digests, and what they were drawn from, by the data sets of task sets."""
+    """Tasks with their digests, and what they were drawn from, by the task sets' data sets."""
     tables: Mapping[str, pa.Table]
+    """Tables by their paths in the manifest."""
 
     def __str__(self) -> str:
         return OWN_TASKS
 
     def drawn_from(self, datasets: Iterable[str]) -> str:
-        """Return tasks of data sets, by default all, and what they were drawn from."""
+        """Describe the tasks of data sets, by default of all, and what they were drawn from."""
         chosen = [*datasets] or [*self.drawn]
         return "|".join(dict.fromkeys(self.drawn[name] for name in chosen))
 
@@ -125,11 +130,11 @@ class OwnRelease(Release, frozen=True, eq=False):
         return self.tables[self._find("classes", dataset, "").path]
 
     def images(self, dataset: str) -> pa.Table:
-        """Return the images that may be drawn; `path` is what the log calls one, if it shows it."""
+        """Return the images that may be drawn; `path` is the log's name of an image, if any."""
         return self.tables[self._find("images", dataset, "").path]
 
     def task_set(self, dataset: str, name: str) -> TaskSet:
-        """Return a task set; of all classes at once, no log says which images are support."""
+        """Return a task set; refuse those of all classes, of which no log names the support."""
         if suite_of(TaskSetName.parse(name).suite).whole:
             raise SubmissionError(
                 "a log of all classes at once does not say which images were support",
@@ -154,21 +159,21 @@ class OwnLog(Struct, frozen=True, eq=False):
 
     def only(self, methods: Sequence[str]) -> OwnLog:
         """Return the results of some of the methods, in this order."""
-        there = self.answers.methods
-        if unknown := [name for name in methods if name not in there]:
-            raise UnknownNameError("method", unknown[0], there, where=self.release.source)
+        known = self.answers.methods
+        if unknown := [name for name in methods if name not in known]:
+            raise UnknownNameError("method", unknown[0], known, where=self.release.source)
         groups = tuple(g for name in methods for g in self.answers.groups if g.method == name)
         return replace(self, answers=replace(self.answers, groups=groups))
 
 
 def joined(logs: Sequence[OwnLog]) -> OwnLog:
-    """Return logs of several data sets as one."""
+    """Join logs of several data sets."""
     if len(logs) == 1:
         return logs[0]
-    parts, answers = [log.release for log in logs], [log.answers for log in logs]
-    source = parts[0].source.rpartition(", data set ")[0]
-    datasets = tuple(one for part in parts for one in part.manifest.datasets)
-    names = [one.name for one in datasets]
+    releases, answers = [log.release for log in logs], [log.answers for log in logs]
+    source = releases[0].source.rpartition(", data set ")[0]
+    datasets = tuple(dataset for part in releases for dataset in part.manifest.datasets)
+    names = [dataset.name for dataset in datasets]
     if twice := [name for number, name in enumerate(names) if name in names[:number]]:
         raise SubmissionError(
             f"two sets of tasks are called {twice[0]}: a data set, and the tasks of other methods "
@@ -176,34 +181,32 @@ def joined(logs: Sequence[OwnLog]) -> OwnLog:
             where=source,
             expected="other names of data sets",
         )
-    entries = tuple(one for part in parts for one in part.manifest.tables)
-
-    def of_all(field: str) -> dict[str, Any]:
-        return {key: value for part in parts for key, value in getattr(part, field).items()}
-
+    entries = tuple(entry for part in releases for entry in part.manifest.tables)
     release = OwnRelease(
         Manifest(OWN_TASKS, "", "", datasets, entries),
         ReleaseFiles(str(Path(source))),
         source,
-        *map(of_all, ("facts", "drawn", "tables")),
+        {key: facts for part in releases for key, facts in part.facts.items()},
+        {key: text for part in releases for key, text in part.drawn.items()},
+        {key: table for part in releases for key, table in part.tables.items()},
     )
-    groups = [group for own in answers for group in own.groups]
-    rows = pa.concat_tables((own.submission.table for own in answers), promote_options="default")
-    about = {name: of for own in answers for name, of in own.submission.methods.items()}
+    groups = [group for part in answers for group in part.groups]
+    rows = pa.concat_tables((part.submission.table for part in answers), promote_options="default")
+    about = {k: method for part in answers for k, method in part.submission.methods.items()}
     return own_log(release, groups, rows, about)
 
 
 def own_log(
     release: OwnRelease, groups: Iterable[Group], rows: pa.Table, about: dict[str, Method]
 ) -> OwnLog:
-    """Return a log of results: a group a method and task set, and a row as in a submission."""
+    """Make a log from groups, one a method and task set, and from rows as in a submission."""
     rows = rows.unify_dictionaries().combine_chunks()
     submission = Submission(rows, about, source=release.source)
     return OwnLog(release, Validated(submission, tuple(groups)))
 
 
 def numbered(dataset: str, group: int) -> str:
-    """Name a data set for the tasks of a group of methods, after those of the first."""
+    """Return the name of a data set, numbered for the tasks of later groups of methods."""
     number = f"{group + 1}" if dataset == "log" else f" ({group + 1})"
     return f"{dataset}{number}" if group else dataset
 
@@ -211,11 +214,11 @@ def numbered(dataset: str, group: int) -> str:
 def digest_of(
     classes: Sequence[str], images: Sequence[str], class_ids: Ints, image_ids: Ints
 ) -> str:
-    """Return a fingerprint of tasks in any order, by the names of their classes and images."""
+    """Return a fingerprint of tasks, whatever their order, by names of classes and images."""
     digest, parts = hashlib.sha256(), []
     for names, ids in ((classes, class_ids), (images, image_ids)):
         used = sorted(np.unique(ids[ids >= 0]).tolist(), key=names.__getitem__)
-        position = np.full(len(names) + 1, ABSENT, "<i8")  # the last is of places without any
+        position = np.full(len(names) + 1, ABSENT, "<i8")  # the last is for ABSENT
         position[used] = np.arange(len(used))
         digest.update("\0".join([names[i] for i in used]).encode())
         parts.append(position[ids].reshape(len(ids), -1))
@@ -225,9 +228,9 @@ def digest_of(
 
 
 def release_of(name: str, pool: Pool, facts: LogFacts, sets: Sequence[OwnTasks]) -> OwnRelease:
-    """Assign numbers to images class by class, and put classes, images and tasks in tables."""
+    """Make tables of classes, of images, which are numbered class by class, and of tasks."""
     order = np.argsort(pool.class_of_image, kind="stable")
-    place = np.append(np.argsort(order), ABSENT)  # the last is of places without any
+    image_id = np.append(np.argsort(order), ABSENT)  # the last is for ABSENT
     sizes = np.bincount(pool.class_of_image, minlength=len(pool.classes))
     names, owner, groups = np.array(pool.classes), pool.class_of_image[order], pool.group_of_image
     classes = {
@@ -249,22 +252,23 @@ def release_of(name: str, pool: Pool, facts: LogFacts, sets: Sequence[OwnTasks])
         "creator": nothing,
         "licence": nothing,
     }
-    how = {"pool": facts.pool} if isinstance(facts, DrawFacts) else {}
-    of_all: dict[Kind, pa.Table] = {"classes": pa.table(classes), "images": pa.table(images)}
+    provenance = {"pool": facts.pool} if isinstance(facts, DrawFacts) else {}
+    class_table, image_table = pa.table(classes), pa.table(images)
     entries, tables = [], {}
-    for each in sets:
-        info = each.info
-        for kind, table in (of_all | {"tasks": _tasks(each, place[each.image_ids])}).items():
-            is_tasks = kind == "tasks"
-            label, digest = (str(info.name), info.fingerprint) if is_tasks else ("", "")
-            about = how if is_tasks else {}
-            path = table_path(kind, info.dataset, label)
+    for own in sets:
+        dataset, task_set, fingerprint = own.info.dataset, str(own.info.name), own.info.fingerprint
+        of_set: tuple[tuple[Kind, pa.Table, str, str, dict[str, Any]], ...] = (
+            ("classes", class_table, "", "", {}),
+            ("images", image_table, "", "", {}),
+            ("tasks", _tasks(own, image_id[own.image_ids]), task_set, fingerprint, provenance),
+        )
+        for kind, table, label, digest, how in of_set:
+            path = table_path(kind, dataset, label)
+            entry = Table(path, kind, dataset, label, len(table), 0, "", digest, digest, how)
             if path not in tables:
-                entries.append(
-                    Table(path, kind, info.dataset, label, len(table), 0, "", digest, digest, about)
-                )
+                entries.append(entry)
             tables[path] = table
-    described = dict.fromkeys((each.info.dataset for each in sets), _drawn(facts, sets))
+    described = dict.fromkeys((own.info.dataset for own in sets), _drawn(facts, sets))
     datasets = tuple(
         Dataset(dataset, facts.source, "", "", "", len(sizes), len(order), "",
                 n_superclasses=facts.superclasses)
@@ -275,9 +279,9 @@ def release_of(name: str, pool: Pool, facts: LogFacts, sets: Sequence[OwnTasks])
     return OwnRelease(manifest, folder, facts.source, {name: facts}, described, tables)
 
 
-def _tasks(each: OwnTasks, drawn: Ints) -> pa.Table:
-    """Return the table of a task set, whose images have the numbers `drawn` (B, K, m)."""
-    name, shots = each.info.name, each.shots
+def _tasks(own: OwnTasks, drawn: Ints) -> pa.Table:
+    """Make the table of a task set, whose images have the ids `drawn` (B, K, m)."""
+    name, shots = own.info.name, own.shots
     if not name.varies and not suite_of(name.suite).whole:  # perhaps the log names no support
         shots = np.full_like(shots, name.protocol.shot)
     is_support = np.arange(drawn.shape[2]) < shots[:, :, None]
@@ -285,7 +289,7 @@ def _tasks(each: OwnTasks, drawn: Ints) -> pa.Table:
     label = np.broadcast_to(np.arange(drawn.shape[1])[:, None], drawn.shape)
     columns = {
         "task_id": np.arange(len(drawn), dtype=np.int32),
-        "class_ids": lists_of(each.class_ids, each.class_ids >= 0, pa.int32()),
+        "class_ids": lists_of(own.class_ids, own.class_ids >= 0, pa.int32()),
         "support": lists_of(drawn, support, pa.int32()),
         "query": lists_of(drawn, query, pa.int32()),
         "query_label": lists_of(label, query, pa.int16()),
@@ -297,7 +301,7 @@ def _tasks(each: OwnTasks, drawn: Ints) -> pa.Table:
 
 def _drawn(facts: LogFacts, sets: Sequence[OwnTasks]) -> str:
     """Describe tasks with their digests, and what they were drawn from, for signatures."""
-    infos = [each.info for each in sets]
+    infos = [own.info for own in sets]
     digests = (
         f"{i.n_tasks}x{i.protocol.way}x{i.protocol.per_class}#{i.fingerprint[:12]}" for i in infos
     )
@@ -311,7 +315,7 @@ def _drawn(facts: LogFacts, sets: Sequence[OwnTasks]) -> str:
 
 
 def lists_of(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
-    """Return the chosen of an array (T, ...) as one list a task."""
-    each = chosen.reshape(len(chosen), -1).sum(axis=1)
-    offsets = np.concatenate([[0], np.cumsum(each)])
+    """Return the chosen values of an array (T, ...) as one list a task."""
+    lengths = chosen.reshape(len(chosen), -1).sum(axis=1)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values[chosen], kind))

@@ -1,4 +1,4 @@
-"""Plan what results on a release's data sets will be able to show, from a pilot's."""
+"""Plan experiments on a release's data sets from the results of a pilot."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.open_log import log_of
 from fslbench_data.scoring.own_release import OwnLog
-from fslbench_data.scoring.scores import Signature
+from fslbench_data.scoring.scores import Signature, rule_of
 from fslbench_data.scoring.selection import features_in, reference_results, whole_name
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source
@@ -45,14 +45,14 @@ POOLED = "pooled"
 """The suite of plans for sets that reuse images."""
 
 Found = Sequence[tuple[Validated, Group]]
-"""Results on a task set of all methods of a plan, in their order, with the files' other results."""
+"""The results of a plan's methods on a task set, in their order, each with all of its file."""
 
 Answered = Mapping[TaskSetInfo, Found]
-"""By task set, in the order of the release; only those that all methods of a plan answered."""
+"""Results by task set that all methods of a plan answered, in the order of the release."""
 
 
 class Pilot(Struct, frozen=True):
-    """Results of a method, or of its difference from `versus` where that is not empty.
+    """Results of a method, or of its difference from `versus` if that is not empty.
 
     `mean` is in percentage points; `bound` says whether the results name their tasks.
     """
@@ -66,24 +66,23 @@ class Pilot(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The method, or both."""
+        """The method, or the difference in words."""
         return f"{self.method} minus {self.versus}" if self.versus else self.method
 
     @classmethod
     def of(cls, info: TaskSetInfo, found: Found, mean: float, planned: int | None) -> Pilot:
         """Describe a pilot; refuse `planned` runs if no method shows how they differ."""
-        groups, names = [group for _, group in found], [group.method for _, group in found]
-        about = [part.submission.methods.get(group.method) for part, group in found]
+        groups = [group for _, group in found]
+        names = [group.method for group in groups]
+        several = [(part, group.method) for part, group in found if len(group.runs) > 1]
+        declared = [part.submission.methods.get(method) for part, method in several]
         runs = PlannedRuns(
             tuple(names),
             tuple(max(len(group.runs), 1) for group in groups),
             tuple(map(_spread, groups)),
             planned,
             tuple(group.method for part, group in found if part.of_one_model(group)),
-            not any(
-                len(group.runs) > 1 and each is not None and each.trained is False
-                for group, each in zip(groups, about, strict=True)
-            ),
+            not any(about is not None and about.trained is False for about in declared),
         )
         if planned is not None and not any(spread is not None for spread in runs.spreads):
             raise SubmissionError(
@@ -97,11 +96,11 @@ class Pilot(Struct, frozen=True):
 
 
 def _spread(group: Group) -> float | None:
-    """Return s of a method's runs, less what their tasks make of it where each had its own."""
+    """Return the spread of a method's runs, without what runs with tasks of their own add to it."""
     if group.run_spread is None or group.run_of_task is None:
         return group.run_spread
-    counts = counts_on([group]).moments()
-    noise = len(group.runs) * float(counts.run_terms.of_tasks[0])
+    moments = counts_on([group]).moments()
+    noise = len(group.runs) * float(moments.run_terms.of_tasks[0])
     return float(np.sqrt(max(group.run_spread**2 - noise, 0.0)))
 
 
@@ -121,7 +120,7 @@ class OpenPlan(Struct, frozen=True):
 
     @property
     def reference_row(self) -> Planned:
-        """The row of Q*, or of the pilot's Q, or the first as high, or the last."""
+        """The first row with Q* queries or more (or the pilot's Q, without Q*), else the last."""
         wanted = self.choice.best or self.pilot.info.protocol.query
         return next((row for row in self.rows if row.query >= wanted), self.rows[-1])
 
@@ -129,8 +128,8 @@ class OpenPlan(Struct, frozen=True):
 class PooledPlan(Struct, frozen=True):
     """The plan of one data set and protocol, for sets that reuse images.
 
-    `noiseless`, `stable` and `usual` are B0, B1 and the number of tasks of a pooled set; None where
-    no pooled set can be drawn.
+    `noiseless`, `stable` and `usual` are B0, B1 and the number of tasks of a pooled set; None if no
+    pooled set can be drawn.
     """
 
     pilot: Pilot
@@ -151,7 +150,7 @@ SetPlan = OpenPlan | PooledPlan
 
 
 class Plan(Struct, frozen=True):
-    """Plans of data sets, all of one kind, the request, and sets whose pilots do not suffice."""
+    """Plans of data sets, all of one kind; `left_out` are task sets with an insufficient pilot."""
 
     signature: Signature
     suite: str
@@ -194,27 +193,28 @@ def plan(
     Parameters
     ----------
     pilot
-        Results to estimate variances from, besides the release's reference results; or a file or
-        frame of them; or a log of one's own tasks, whose plan is that of `pooled` sets.
+        Results, or a file or frame of them, to estimate variances from, besides the release's
+        reference results; or a log of one's own tasks, for which `pooled` sets are planned.
     release
         None is the one inside the package.
     method
-        Whose results; by default the pilot's only method, or the first reference method.
+        The method to plan for; by default the pilot's only one, or the first reference method.
     versus
         Plan the paired difference from this method, of the pilot or a reference method.
     datasets
-        By default all that there are such results of.
+        By default all with such results.
     way, shot, queries, suite
         What to plan, by default 5, 5, 1 to 15 and `open`; `suite` is `open` or `balanced`, or
-        `pooled` for tasks that reuse images, as those of their pilot do, which has these ways,
-        shots and queries.  A log says them itself, and its suite is `pooled`: `way` and `shot`
-        choose among its tasks, by default those of 5 shots, or else the first.
+        `pooled` for tasks that reuse images, whose pilot must reuse images, too, and have these
+        ways, shots and queries.  With a log the suite is `pooled`, and `way` and `shot` choose
+        among its tasks, by default those of 5 shots, else the first.
     tasks
         Numbers of tasks of `pooled` sets to plan besides 600, B0, B1 and that of a pooled set.
     runs
-        Training runs of every method that has several in the pilot; by default as many as there.
+        Number of training runs of every method that has several in the pilot; by default the
+        pilot's.
     level, power
-        Of intervals, and of the smallest detectable difference.
+        Confidence level of intervals, and power for the smallest detectable difference.
     allow_unbound
         Accept a pilot that does not say which tasks it was made on.
 
@@ -248,8 +248,8 @@ def plan(
     suites, suite = (*PLANNED_SUITES, POOLED), "open" if suite is None else suite
     if suite not in suites:
         raise UnknownNameError("suite to plan", suite, suites)
-    wanted = way, shot
-    way, shot = (5 if number is None else number for number in wanted)
+    requested_way, requested_shot = way, shot
+    way, shot = 5 if way is None else way, 5 if shot is None else shot
     queries = range(1, 16) if queries is None else queries
     for query in queries:
         Protocol(way, shot, query)
@@ -268,26 +268,28 @@ def plan(
             read = merge(cast("Source", pilot))
             parts.append(validate(read, release, allow_unbound=allow_unbound))
         shape = ("closed" if pooled else "open", way, shot)
-        some = [
+        alike = [
             info
             for info in release.task_sets
             if (info.name.interval, info.protocol.way, info.protocol.shot) == shape
         ]
-        if references := reference_results(release, some):
+        if references := reference_results(release, alike):
             parts.append(references)
-    own_names = (name for part in parts for name in part.methods)
-    known, names = tuple(dict.fromkeys((*own_names, *release.methods))), names_of(datasets)
-    method = whole_name(method, known) if method else _only_method(parts, known, names, release)
-    having = [part for part in parts if method in part.methods]
-    features = {each for part in having for each in features_in(part.submission, [method])}
+    with_results = (name for part in parts for name in part.methods)
+    known, chosen = tuple(dict.fromkeys((*with_results, *release.methods))), names_of(datasets)
+    method = whole_name(method, known) if method else _default_method(parts, known, chosen, release)
+    features = set[str]().union(
+        *(features_in(part.submission, [method]) for part in parts if method in part.methods)
+    )
     versus = versus and whole_name(versus, known, features)
     methods = [method, *([versus] if versus else [])]
     if versus == method:
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
     answered = _answered(parts, release, methods)
     if own is not None:
-        way, shot, queries = _logged(own, answered, methods, names, *wanted)
-    infos = _pilot_sets(release, answered, methods, names, way, shot, queries, suite)
+        protocol = _logged_protocol(own, answered, methods, chosen, requested_way, requested_shot)
+        way, shot, queries = protocol.way, protocol.shot, [protocol.query]
+    infos = _pilot_sets(release, answered, methods, chosen, way, shot, queries, suite)
     sets: list[SetPlan] = []
     left_out: list[str] = []
     if own is not None:
@@ -306,24 +308,23 @@ def plan(
             if pooled:
                 sets.append(_pooled_plan(info, found, release, tasks, runs, level, power))
             else:
-                of_open = shot, queries, suite, runs, level, power
-                sets.append(_open_plan(info, found, release, *of_open))
+                sets.append(_open_plan(info, found, release, queries, suite, runs, level, power))
         except SpecError as error:
-            if not pooled or info.dataset in names or (info is infos[-1] and not sets):
+            if not pooled or info.dataset in chosen or (info is infos[-1] and not sets):
                 raise
             left_out.append(f"{info}: {error.what}")
-    pilots = [planned.pilot for planned in sets]
-    unbound = [f"{one.name} on {one.info}" for one in pilots if not one.bound]
-    signature = Signature.of(release, [one.info for one in pilots], level, unbound)
+    pilots = [set_plan.pilot for set_plan in sets]
+    unbound = [f"{used.name} on {used.info}" for used in pilots if not used.bound]
+    signature = Signature.of(release, [used.info for used in pilots], level, unbound)
     return Plan(signature, suite, way, shot, power, tuple(sets), tuple(left_out))
 
 
-def _only_method(
+def _default_method(
     parts: Sequence[Validated], known: Sequence[str], datasets: Sequence[str], release: Release
 ) -> str:
-    """Return the method to plan with if none is named: the file's, or the first reference.
+    """Return the method to plan with if none is named: the file's, or the first reference method.
 
-    That is the first with results on the data sets, if there is one.
+    A reference method with results on the data sets is preferred.
     """
     if not parts:
         raise SubmissionError(
@@ -344,7 +345,7 @@ def _only_method(
 
 
 def _answered(parts: Sequence[Validated], release: Release, methods: Sequence[str]) -> Answered:
-    """Find the results of all those methods, of the first file that has some on a task set."""
+    """Return the methods' results by task set; of several files the first with results counts."""
     answered = {}
     for info in release.task_sets:
         found = {
@@ -357,36 +358,34 @@ def _answered(parts: Sequence[Validated], release: Release, methods: Sequence[st
     return answered
 
 
-def _logged(
+def _logged_protocol(
     own: OwnLog,
     answered: Answered,
     methods: Sequence[str],
     datasets: Collection[str],
     way: int | None,
     shot: int | None,
-) -> tuple[int, int, list[int]]:
-    """Return ways, shots and queries of a log: as requested, else of 5 shots or the first tasks."""
-    every = own.release.task_sets
-    sets = [info for info in every if not datasets or info.dataset in datasets] or every
+) -> Protocol:
+    """Return a log's protocol as requested: the one of 5 shots, else that of the first tasks."""
+    all_sets = own.release.task_sets
+    sets = [info for info in all_sets if not datasets or info.dataset in datasets] or all_sets
     protocols = [info.protocol for info in [i for i in sets if i in answered] or sets]
     requested = [p for p in protocols if way in (None, p.way) and shot in (None, p.shot)]
     if not requested:
-        of = [f"{n} {what}" for n, what in ((way, "ways"), (shot, "shots")) if n is not None]
+        wanted = [f"{n} {what}" for n, what in ((way, "ways"), (shot, "shots")) if n is not None]
         raise SpecError(
-            f"{' and '.join(methods)} answered no tasks of {' and '.join(of)}",
+            f"{' and '.join(methods)} answered no tasks of {' and '.join(wanted)}",
             where=own.release.source,
             expected=listing([*dict.fromkeys(map(str, protocols))], 12),
             fix="leave shots and ways out, or choose one of these",
         )
-    found = next((each for each in requested if each.shot == 5), requested[0])
-    return found.way, found.shot, [found.query]
+    return next((protocol for protocol in requested if protocol.shot == 5), requested[0])
 
 
 def _refuse_stopped(info: TaskSetInfo, found: Found) -> None:
-    """Raise a SubmissionError for a run that a rule stopped."""
+    """Raise a SubmissionError for a run that had a rule to stop."""
     for part, group in found:
-        bound_to = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
-        if bound_to is not None and bound_to.stopping is not None:
+        if rule_of(part, group) is not None:
             raise SubmissionError(
                 f"{group.method} on {info} was run until it was conclusive, which makes its "
                 "tasks no fair sample to plan from",
@@ -398,14 +397,13 @@ def _open_plan(
     info: TaskSetInfo,
     found: Found,
     release: Release,
-    shot: int,
     queries: Sequence[int],
     suite: str,
     runs: int | None,
     level: float,
     power: float,
 ) -> OpenPlan:
-    """Plan sets that reuse no image; refuse a pilot that variances do not follow from."""
+    """Plan sets that reuse no image; refuse a pilot that does not tell the variances."""
     tasks, tables = release.task_set(info.dataset, str(info.name)), []
     for part, group in found:
         about = part.submission.methods.get(group.method)
@@ -417,15 +415,15 @@ def _open_plan(
                 fix="plan with another method's results",
             )
         tables.append(by_run(rows_of(part.submission, group.method, info), group.runs))
-    differ = len(tables) > 1 or len(tables[0]) > 1
+    several = len(tables) > 1 or len(tables[0]) > 1  # methods or runs
     answers: tuple[Ints, Ints, int] | None = None
-    if differ:
+    if several:
         answers = class_differences(tables, tasks)
     elif (counts := class_counts(tables[0][0], tasks)) is not None:
         answers = counts, counts, 1
     if answers is None:
         lacking, column = "how many queries of each class are right", "class_correct, "
-        if differ:
+        if several:
             lacking, column = "which queries each is right on", ""
         raise SubmissionError(
             f"the results of {' and '.join(group.method for _, group in found)} on {info} do not "
@@ -444,7 +442,7 @@ def _open_plan(
         components,
         sizes,
         way=info.protocol.way,
-        shot=shot,
+        shot=info.protocol.shot,
         queries=queries,
         suite=suite,
         level=level,
@@ -453,7 +451,7 @@ def _open_plan(
     )
     if pilot.runs.variance:
         rows = [row.with_runs(pilot.runs, level) for row in rows]
-    choice = choose(estimate, shot, {row.query: row.tasks for row in rows}, level)
+    choice = choose(estimate, info.protocol.shot, {row.query: row.tasks for row in rows}, level)
     return OpenPlan(pilot, len(sizes), sum(sizes), estimate, components, tuple(rows), choice)
 
 
@@ -466,11 +464,13 @@ def _pooled_plan(
     level: float,
     power: float,
 ) -> PooledPlan:
-    """Plan sets that reuse images, from counts of tasks that do."""
-    counted = [counts_on([group]) for _, group in found]
-    values = [counts.correct[0] / counts.queries_per_task[0] for counts in counted]
-    common = min(map(len, values))
-    y = values[0] if len(values) == 1 else values[0][:common] - values[1][:common]
+    """Plan sets that reuse images, from a pilot whose tasks reuse images."""
+    by_method = [counts_on([group]) for _, group in found]
+    accuracies = [counts.correct[0] / counts.queries_per_task[0] for counts in by_method]
+    common = min(map(len, accuracies))
+    y = accuracies[0]
+    if len(accuracies) > 1:
+        y = accuracies[0][:common] - accuracies[1][:common]
     design = left_out_design(release, info)
     if not isinstance(design, TaskDesign):
         raise SpecError(
@@ -480,14 +480,14 @@ def _pooled_plan(
         )
     variances = LeftOutPilot.of(design.prefix(common), y)
     pilot = Pilot.of(info, found, 100.0 * float(np.mean(y)), runs)
-    units = variances.sizes[variances.sizes > info.protocol.per_class]
+    sizes = variances.sizes[variances.sizes > info.protocol.per_class]
     noiseless = stable = usual = None
-    if units.size >= info.protocol.way:
-        noiseless, stable = enough_tasks(units, info.protocol)
-        usual = number_of_tasks(units, info.protocol)
-    numbers = {CLOSED_TASKS, *tasks, *(b for b in (noiseless, stable, usual) if b is not None)}
-    of_difference = power if pilot.versus else None
-    rows = plan_left_out(variances, numbers, level, of_difference, pilot.runs)
+    numbers = {CLOSED_TASKS, *tasks}
+    if sizes.size >= info.protocol.way:
+        noiseless, stable = enough_tasks(sizes, info.protocol)
+        usual = number_of_tasks(sizes, info.protocol)
+        numbers |= {noiseless, stable, usual}
+    rows = plan_left_out(variances, numbers, level, power if pilot.versus else None, pilot.runs)
     half = tuple(to_halve(variances, kind, level) for kind in variances.parts)
     return PooledPlan(pilot, variances, rows, half, noiseless, stable, usual)
 
@@ -502,12 +502,12 @@ def _pilot_sets(
     queries: Sequence[int],
     suite: str,
 ) -> list[TaskSetInfo]:
-    """Choose a task set of each data set (of pooled ones, protocol), of the suite or the first."""
+    """Choose a task set of each data set, preferably of the suite; if pooled, of each protocol."""
     pooled = suite == POOLED
     for name in datasets:
         if name not in release.datasets:
             raise UnknownNameError("data set", name, release.datasets, where=f"release {release}")
-    there = [
+    usable = [
         info
         for info in answered
         if (info.protocol.way, info.protocol.shot) == (way, shot)
@@ -517,9 +517,10 @@ def _pilot_sets(
         and (not pooled or info.protocol.query in queries)
     ]
     chosen: dict[tuple[str, object], TaskSetInfo] = {}
-    for info in sorted(there, key=lambda info: info.name.suite != suite):
+    for info in sorted(usable, key=lambda info: info.name.suite != suite):
         chosen.setdefault((info.dataset, info.protocol if pooled else None), info)
-    known = [name for name in release.datasets if any(name == has for has, _ in chosen)]
+    having = {dataset for dataset, _ in chosen}
+    known = [name for name in release.datasets if name in having]
     missing = [name for name in datasets if name not in known]
     if missing or not known:
         expected = (
@@ -539,5 +540,5 @@ def _pilot_sets(
             "; of other tasks with --ways and --shots",
         )
     wanted = {info for info in chosen.values() if info.dataset in (datasets or known)}
-    by_dataset = sorted(there, key=lambda info: release.datasets.index(info.dataset))
+    by_dataset = sorted(usable, key=lambda info: release.datasets.index(info.dataset))
     return [info for info in by_dataset if info in wanted]

@@ -1,4 +1,4 @@
-"""The result of scoring: what can be concluded, and from what exactly."""
+"""The result of scoring: all scores and comparisons, with their signature."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Report(Struct, frozen=True, dict=True):
         In the release's order of task sets; methods in the order of the submission, then of the
         release.
     left_out
-        Task sets made with attributes of images, as ``dataset/task_set``: answered too, but not
+        Task sets made with attributes of images, as ``dataset/task_set``, that are answered but not
         requested (:mod:`fslbench_data.scoring.bias`).
     against
-        The methods that were requested by name to be compared with; empty for all.
+        Methods that the others were to be compared with; empty for all.
     logs
         Facts of a log of one's own tasks, by data set.
     """
@@ -46,10 +46,10 @@ class Report(Struct, frozen=True, dict=True):
     """Writes a report as text; the package sets it, since scoring does not import rendering."""
 
     as_html: ClassVar[Callable[[Report], str] | None] = None
-    """The same for notebooks."""
+    """Writes a report for notebooks."""
 
     as_json: ClassVar[Callable[[Report], str] | None] = None
-    """The same for machines."""
+    """Writes a report for machines."""
 
     signature: Signature
     sets: tuple[TaskSetReport, ...]
@@ -59,26 +59,24 @@ class Report(Struct, frozen=True, dict=True):
 
     @property
     def log(self) -> LogFacts | None:
-        """Facts of a log of one data set; else None."""
+        """Facts of a log that has one data set, else None."""
         return next(iter(self.logs.values())) if len(self.logs) == 1 else None
 
     @property
     def averaged(self) -> list[TaskSetReport]:
-        """Task sets that means over data sets are of: of a log the first of each data set."""
+        """Task sets that means over data sets are taken of; of a log, its first of each."""
         if self.log is not None:
             return []
-        return [each for each in self.sets if not self.logs or each.scored.dataset in self.logs]
+        return [s for s in self.sets if not self.logs or s.scored.dataset in self.logs]
 
     @cached_property
     def verdict_counts(self) -> dict[str, VerdictCounts]:
         """Verdicts by kind of comparison over the task sets that reuse no image."""
-        return verdict_counts(
-            [task_set for task_set in self.sets if task_set.interval_kind == "open"]
-        )
+        return verdict_counts([s for s in self.sets if s.interval_kind == "open"])
 
     @cached_property
     def counts_where_reused(self) -> dict[str, VerdictCounts]:
-        """The same over the task sets that reuse images, of which some can be left out."""
+        """Verdicts by kind of comparison over the task sets whose intervals leave images out."""
         return counts_where_reused([task_set for task_set in self.sets if task_set.leaves_out])
 
     @property
@@ -101,7 +99,7 @@ class Report(Struct, frozen=True, dict=True):
 
     @cached_property
     def harmonic_means(self) -> list[DatasetMean]:
-        """The same of harmonic means, by which papers average base and new classes."""
+        """Harmonic means over data sets, by which papers average base and new classes."""
         return dataset_means(self.averaged, harmonic=True)
 
     def __str__(self) -> str:
@@ -114,7 +112,7 @@ class Report(Struct, frozen=True, dict=True):
         return None if write is None else write(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, as ``fslbench score --format json`` writes them."""
+        """Return the report as plain values, as ``fslbench score --format json`` writes them."""
         write = type(self).as_json
         assert write is not None, "the package sets it"  # noqa: S101
         content: dict[str, Any] = json.loads(write(self))
@@ -138,30 +136,30 @@ class Report(Struct, frozen=True, dict=True):
 def counts_where_reused(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     """Count verdicts on task sets that reuse images, by kind of interval.
 
-    ``closed`` are the paired verdicts by the primary interval of such a set.
+    ``closed`` are the paired verdicts by the primary interval of these sets.
     """
     counts = verdict_counts(sets)
-    names = {"paired": "closed"} | {row.heading: row.heading for row in ADDITIONAL_KINDS.values()}
-    return {name: counts[heading] for heading, name in names.items() if heading in counts}
+    headings = ["paired", *(kind.heading for kind in ADDITIONAL_KINDS.values())]
+    names = ["closed", *headings[1:]]
+    return {n: counts[h] for n, h in zip(names, headings, strict=True) if h in counts}
 
 
 def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     """Count verdicts by kind of comparison: paired, new classes, direct, closed.
 
     Comparisons on a prefix that its submitter chose do not count.  Of more than
-    :data:`MOST_COUNTED` comparisons, only the paired and direct ones.
+    :data:`MOST_COUNTED` comparisons, only the paired and direct verdicts are counted.
     """
     few = sum(int(task_set.requested.sum()) for task_set in sets) <= MOST_COUNTED
-    headings = ("paired", *(row.heading for row in ADDITIONAL_KINDS.values()), "direct", "closed")
-    codes: dict[str, list[NDArray[np.int8]]] = {heading: [] for heading in headings}
+    headings = ("paired", *(kind.heading for kind in ADDITIONAL_KINDS.values()), "direct", "closed")
+    parts: dict[str, list[NDArray[np.int8]]] = {heading: [] for heading in headings}
     for task_set in sets:
-        pairs = task_set.pairs
-        of_set = {"paired": pairs.verdict, "direct": pairs.direct}
+        by_heading = {"paired": task_set.pairs.verdict, "direct": task_set.pairs.direct}
         if few:
-            of_set["closed"] = task_set.closed_verdicts
+            by_heading["closed"] = task_set.closed_verdicts
             for kind in task_set.kinds[1:]:
-                of_set[ADDITIONAL_KINDS[kind].heading] = task_set.pairs_of(kind).verdict
-        for heading, verdicts in of_set.items():
-            codes[heading].append(verdicts[task_set.counted & (verdicts >= 0)])
-    joined = {heading: np.concatenate(parts) for heading, parts in codes.items() if parts}
-    return count_verdicts({heading: some for heading, some in joined.items() if some.size})
+                by_heading[ADDITIONAL_KINDS[kind].heading] = task_set.pairs_of(kind).verdict
+        for heading, verdicts in by_heading.items():
+            parts[heading].append(verdicts[task_set.counted & (verdicts >= 0)])
+    codes = {heading: np.concatenate(of_sets) for heading, of_sets in parts.items() if of_sets}
+    return count_verdicts({heading: found for heading, found in codes.items() if found.size})

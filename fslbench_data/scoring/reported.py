@@ -1,9 +1,8 @@
-"""What a printed "91.72 ± 0.55" shows, from the sizes of the data set alone.
+"""Judge a printed "91.72 ± 0.55" by the sizes of its data set alone.
 
-Images and classes come again in the tasks of a paper, so that its ± is about other tasks of the
-same images.  How much wider an interval for new images or new classes can be is bounded by the
-sizes of the data set (:class:`Design`); where it lies below typically was measured on others
-(:data:`SHARES`).
+The tasks of a paper reuse images and classes, so that its ± is about other tasks of the same
+images.  The sizes of the data set bound how much wider an interval for new images or new classes
+can be (:class:`Design`); how wide it typically is was measured on other data (:data:`SHARES`).
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ from fslbench_data.submission.reading import (
 )
 
 Spread = Literal["ci", "se", "sd"]
-"""What ± is: a confidence interval, a standard error or a standard deviation."""
+"""What ± is: half a confidence interval, a standard error or a standard deviation."""
 
 LEVEL = 0.95
 OF_TASKS = ("dataset", "classes", "images", "ways", "shots", "queries", "tasks")
 """Columns, options and parameters that describe the tasks of a result."""
 COLUMNS = ("result", "method", *OF_TASKS)
 KINDS = ("tasks", "images", "classes")
-"""What intervals are for: other tasks of the same images, new images, new classes."""
+"""What intervals are about: other tasks of the same images, new images, new classes."""
 
 SHARES = {
     (1, 1): (0.10, 0.12),
@@ -61,11 +60,11 @@ SHARES = {
     (5, 5): (0.11, 0.34),
     (5, 15): (0.08, 0.74),
 }
-"""By shots and queries: the share of the bound's extra variance that intervals for new images and
-new classes reach, median over image collections; made by ``python -m studies.reported.shares``."""
+"""The shares of the bound's extra variance that intervals for new images and new classes reach, by
+shots and queries: medians over image collections, made by ``python -m studies.reported.shares``."""
 
 _ROUNDING = 1e-9
-"""Accuracies in per cent that differ by less are equal."""
+"""Percentage points by which equal accuracies may differ."""
 
 _PRINTED = re.compile(
     r"(?P<mean>\d+(?:\.\d+)?)\s*%?\s*"
@@ -79,14 +78,13 @@ class Design(Struct, frozen=True):
     Attributes
     ----------
     classes, images
-        Classes of the part of the data set that tasks are drawn from, and images of the class that
-        has the fewest.
+        Number of classes that tasks are drawn from, and of images of the smallest class.
     ways, shots, queries
-        Of a task; queries of each class.
+        Of a task; shots and queries are of each class.
     tasks
-        How many tasks the mean is over.
+        Number of tasks that the mean is over.
     dataset
-        Its name, perhaps empty.
+        Name of the data set; may be empty.
     """
 
     classes: int
@@ -119,17 +117,17 @@ class Design(Struct, frozen=True):
     @property
     def drawn_from(self) -> str:
         """The data set, its classes and its images."""
-        of = f"{self.classes} classes of at least {many(self.images, 'image')}"
-        return f"{self.dataset}, {of}" if self.dataset else of
+        sizes = f"{self.classes} classes of at least {many(self.images, 'image')}"
+        return f"{self.dataset}, {sizes}" if self.dataset else sizes
 
     @property
     def task_set(self) -> str:
-        """The data set, ways and shots, as people name them."""
+        """The data set, ways and shots in words."""
         return f"{self.dataset} {self.ways}-way {self.shots}-shot".strip()
 
     @property
     def question(self) -> tuple[object, ...]:
-        """What results that are compared have in common."""
+        """What results must have in common to be compared."""
         return plain(self.dataset), self.classes, self.images, self.ways, self.shots
 
     @property
@@ -138,30 +136,31 @@ class Design(Struct, frozen=True):
 
         By Hoeffding's bound with the share K m/(C N) (:mod:`analysis_sql.intervals.bounds`).
         """
-        each = self.shots + self.queries
-        return sqrt(variance_factor(self.tasks, self.ways * each / (self.classes * self.images)))
+        shown = self.ways * (self.shots + self.queries)
+        return sqrt(variance_factor(self.tasks, shown / (self.classes * self.images)))
 
     @property
     def class_factor(self) -> float:
-        """The same for new classes, with K/C; infinite where every task has all classes."""
+        """How many times wider one for new classes is, at most; infinite if tasks have all classes.
+
+        By the same bound, with the share K/C.
+        """
         return sqrt(variance_factor(self.tasks, self.ways / self.classes))
 
     def widths(self, width: float, error: float, level: float) -> dict[str, Any]:
-        """Return half-widths for new images and new classes, at most and typically.
+        """Return half-widths for new images and new classes: bounds and typical ones.
 
-        Bounds follow from the standard error over tasks, with Student's quantile of T - 1 degrees
-        of freedom, for new classes of C - 1 where that is larger.  What is typical follows from the
-        half-width for other tasks, with the share of :data:`SHARES` whose shots and queries are
-        nearest.
+        Bounds follow from the standard error over tasks and Student's quantile of T - 1 degrees of
+        freedom (for new classes of C - 1 if that is less).  Typical ones follow from the half-width
+        for other tasks and the share of :data:`SHARES` with the nearest shots and queries.
         """
-        near = min(
-            SHARES,
-            key=lambda known: abs(log(known[0] / self.shots)) + abs(log(known[1] / self.queries)),
-        )
+        image_share, class_share = SHARES[
+            min(SHARES, key=lambda k: abs(log(k[0] / self.shots)) + abs(log(k[1] / self.queries)))
+        ]
         found = {}
         for kind, factor, number, share in (
-            ("images", self.image_factor, self.tasks, SHARES[near][0]),
-            ("classes", self.class_factor, min(self.tasks, self.classes), SHARES[near][1]),
+            ("images", self.image_factor, self.tasks, image_share),
+            ("classes", self.class_factor, min(self.tasks, self.classes), class_share),
         ):
             if isfinite(factor):
                 found[kind] = error * float(stdtrit(number - 1, (1 + level) / 2)) * factor
@@ -175,15 +174,15 @@ class Printed(Struct, frozen=True):
     Attributes
     ----------
     design
-        What the tasks were drawn from; None where only accuracies are known.
+        What the tasks were drawn from; None if only accuracies are known.
     tasks
-        For other tasks of the same images: what was printed.
+        Half-width for other tasks of the same images, as printed.
     images, typical_images
-        For new images of the same classes: at most, and typically; None without a design.
+        Half-width for new images of the same classes: bound and typical one; None without a design.
     classes, typical_classes
-        For new classes; None where every task has all classes, too.
+        The same for new classes; also None if every task has all classes.
     n_tasks
-        Number of accuracies, where these are known and not what was printed.
+        Number of accuracies, if these were given, not a printed result.
     """
 
     method: str
@@ -199,18 +198,18 @@ class Printed(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """Two results on the same data set, ways and shots: for what they differ significantly.
+    """Two results on the same data set, ways and shots, the higher first.
 
     Attributes
     ----------
     difference
-        Points that the first is above the second, which is not the higher one.
+        Points that the first is above the second.
     significant
-        By kind.  For other tasks whether the difference exceeds √(h₁² + h₂²); for new images and
-        new classes h₁ + h₂, since both may rest on the same images and classes.  Where accuracies
-        of the same tasks are known, whether it exceeds its own half-widths.
+        By kind, whether the difference exceeds √(h₁² + h₂²) for other tasks, or h₁ + h₂ for new
+        images and new classes, since both may rest on the same ones.  If accuracies of the same
+        tasks are known, whether it exceeds its own half-widths.
     halfwidths
-        These by kind; else None.
+        The difference's own half-widths by kind, or None.
     """
 
     first: Printed
@@ -228,8 +227,11 @@ class Difference(Struct, frozen=True):
         difference, significant = first.mean - second.mean, {}
         for kind in KINDS:
             widths = [getattr(first, kind), getattr(second, kind)]
-            widths = widths if halfwidths is None else [halfwidths[kind]]
-            width = inf if None in widths else hypot(*widths) if kind == "tasks" else sum(widths)
+            if halfwidths is not None:
+                widths = [halfwidths[kind]]
+            width = inf
+            if None not in widths:
+                width = hypot(*widths) if kind == "tasks" else sum(widths)
             significant[kind] = difference > width
         return cls(first, second, difference, significant, halfwidths)
 
@@ -246,25 +248,24 @@ class Reported(Struct, frozen=True):
     spread: Spread = "ci"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values: for JSON."""
-        return {
-            "level": self.level,
-            "results": [asdict(result) for result in self.results],
-            "differences": [
+        """Return everything as plain values for JSON."""
+        differences = []
+        for pair in self.differences:
+            design = pair.first.design
+            differences.append(
                 {
                     "first": pair.first.method,
                     "second": pair.second.method,
-                    "dataset": of and of.dataset,
-                    "ways": of and of.ways,
-                    "shots": of and of.shots,
+                    "dataset": design and design.dataset,
+                    "ways": design and design.ways,
+                    "shots": design and design.shots,
                     "difference": round(pair.difference, 6) + 0.0,  # never -0.0
                     "halfwidths": pair.halfwidths,
                     "significant": pair.significant,
                 }
-                for pair in self.differences
-                for of in [pair.first.design]
-            ],
-        }
+            )
+        results = [asdict(result) for result in self.results]
+        return {"level": self.level, "results": results, "differences": differences}
 
 
 def reported(
@@ -286,19 +287,19 @@ def reported(
     ----------
     results
         A result such as ``"91.72 ± 0.55"``, several, a CSV file, a frame, or rows.  Rows have a
-        `result` and may have `method` and any of the parameters below, for rows that differ in it.
-        Or accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column;
+        `result` and may have `method` and any of the parameters below in which they differ.  Or
+        accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column;
         several such files, or a mapping from methods to accuracies, of the same tasks in the same
         order.
     dataset
         A data set whose test split is known, such as miniImageNet, one of the release inside the
         package, or any name if sizes are given.
     classes, images
-        Classes that tasks are drawn from, and images of the smallest class.
+        Number of classes that tasks are drawn from, and of images of the smallest class.
     ways, shots, queries, tasks
-        Of the tasks; queries of each class.
+        Of the tasks; shots and queries are of each class.
     spread
-        What ± is: a confidence interval (`ci`), a standard error or deviation.
+        What ± is: a confidence interval (`ci`), a standard error (`se`) or deviation (`sd`).
     level
         Confidence level of what was printed and of what is returned.
 
@@ -311,8 +312,8 @@ def reported(
     """
     if not 0 < level < 1:
         raise ResultsError(f"level is {level}", expected="a number between 0 and 1, such as .95")
-    sizes = (dataset, classes, images, ways, shots, queries, tasks)
-    given = dict(zip(OF_TASKS, sizes, strict=True))
+    options = (dataset, classes, images, ways, shots, queries, tasks)
+    given = dict(zip(OF_TASKS, options, strict=True))
     if accuracies := _accuracies(results):
         return _of_accuracies(accuracies, given, level)
     rows, where = cast("Iterable[str | Mapping[str, Any]]", results), ""
@@ -324,17 +325,19 @@ def reported(
             rows, where = _read(file), str(results)
     elif isinstance(results, Frame):
         rows = frame_table(results, "the frame").to_pylist()
-    made: list[tuple[Printed, tuple[object, ...]]] = []
+    made: list[Printed] = []
+    questions: list[tuple[object, ...]] = []
     seen: dict[tuple[object, ...], int] = {}
     for number, row in enumerate(rows, 1):
         try:
             row = row if isinstance(row, Mapping) else {"result": row}
             _check_columns(row)
-            mean, half = _parsed(str(row["result"] or ""))
+            mean, plus_minus = _parsed(str(row["result"] or ""))
             design, method = _design(row, given), str(row.get("method") or "")
-            error = half / {"ci": _normal(level), "se": 1.0, "sd": sqrt(design.tasks)}[spread]
+            errors = {"ci": _normal_quantile(level), "se": 1.0, "sd": sqrt(design.tasks)}
+            error = plus_minus / errors[spread]
             warning = _implausible(mean, error, design, spread)
-            one = _shown(method, mean, error, design, level, warning)
+            printed = _printed(method, mean, error, design, level, warning)
             first = seen.setdefault((method, *design.question), number)
             if method and first != number:
                 raise ResultsError(
@@ -346,20 +349,24 @@ def reported(
             raise ResultsError(
                 refused.what, where=at, expected=refused.expected, fix=refused.fix
             ) from refused
-        made.append((one, design.question))
+        made.append(printed)
+        questions.append(design.question)
     if not made:
         raise ResultsError("there are no results", where=where)
-    both = combinations(made, 2)
-    pairs = (Difference.of(one, other) for (one, its), (other, others) in both if its == others)
-    return Reported(tuple(one for one, _ in made), tuple(pairs), level, spread)
+    differences = []
+    for (one, a), (other, b) in combinations(zip(made, questions, strict=True), 2):
+        if a == b:
+            differences.append(Difference.of(one, other))
+    return Reported(tuple(made), tuple(differences), level, spread)
 
 
 def _accuracies(results: object) -> dict[str, NDArray[np.float64]]:
-    """Return accuracies by where they are from; none if results are something else."""
+    """Return accuracies by their file or method; none if results are something else."""
     files = [results] if isinstance(results, str | Path) else results
     if isinstance(files, list | tuple) and files and isinstance(files[0], str | Path):
-        whole = all(isinstance(file, str | Path) and is_accuracies(Path(file)) for file in files)
-        return {str(file): read_accuracies(Path(file)) for file in files} if whole else {}
+        if all(isinstance(file, str | Path) and is_accuracies(Path(file)) for file in files):
+            return {str(file): read_accuracies(Path(file)) for file in files}
+        return {}
     named = results if isinstance(results, Mapping) else {"accuracies": results}
     try:
         return {str(name): np.asarray(values, np.float64) for name, values in named.items()}
@@ -370,9 +377,9 @@ def _accuracies(results: object) -> dict[str, NDArray[np.float64]]:
 def _of_accuracies(
     named: Mapping[str, NDArray[np.float64]], given: Mapping[str, Any], level: float
 ) -> Reported:
-    """Compute what accuracies show; of new images and classes only with a design.
+    """Compute intervals from accuracies; those for new images and classes need a design.
 
-    Means have the usual interval, 1.96 standard errors; differences have Student's quantile.
+    Means have the usual interval of 1.96 standard errors, differences use Student's quantile.
     """
     percent = {where: _in_percent(values, where) for where, values in named.items()}
     sizes = {f"{values.size} tasks in {where}": values.size for where, values in percent.items()}
@@ -389,26 +396,26 @@ def _of_accuracies(
     results = []
     for name, (where, values) in zip(names, percent.items(), strict=True):
         warning = _perhaps_counts(named[where], design, where)
-        name, mean = name if len(named) > 1 else "", float(values.mean())
-        results.append(_shown(name, mean, _error(values), design, level, warning, tasks))
+        method, mean = name if len(named) > 1 else "", float(values.mean())
+        results.append(_printed(method, mean, _error(values), design, level, warning, tasks))
     student = float(stdtrit(tasks - 1, (1 + level) / 2))
-    pairs = []
-    for (one, its), (other, at) in combinations(zip(results, percent.values(), strict=True), 2):
-        error = _error(its - at)  # of 0, tasks say nothing of images
+    differences = []
+    for (one, a), (other, b) in combinations(zip(results, percent.values(), strict=True), 2):
+        error = _error(a - b)
         widths = {"tasks": student * error}
-        if design is not None and error:
+        if design is not None and error:  # equal accuracies say nothing of images
             widths |= design.widths(student * error, error, level)
-        pairs.append(Difference.of(one, other, {kind: widths.get(kind) for kind in KINDS}))
-    return Reported(tuple(results), tuple(pairs), level)
+        differences.append(Difference.of(one, other, {kind: widths.get(kind) for kind in KINDS}))
+    return Reported(tuple(results), tuple(differences), level)
 
 
 def _error(values: NDArray[np.float64]) -> float:
-    """Return the standard error of the mean of values, 0 if all are equal but for rounding."""
+    """Return the standard error of the mean, 0 if values are equal but for rounding."""
     return 0.0 if np.ptp(values) < _ROUNDING else float(values.std(ddof=1)) / sqrt(values.size)
 
 
 def _in_percent(accuracies: NDArray[np.float64], where: str) -> NDArray[np.float64]:
-    """Return accuracies of at least two tasks in per cent, which were so or fractions."""
+    """Return accuracies of at least two tasks in per cent, given as such or as fractions."""
     if accuracies.ndim != 1 or accuracies.size < 2:
         raise AccuracyError(
             f"the accuracies are of shape {accuracies.shape}",
@@ -427,7 +434,7 @@ def _in_percent(accuracies: NDArray[np.float64], where: str) -> NDArray[np.float
 
 
 def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, where: str) -> str:
-    """Refuse numbers of right queries; warn of what may be such, and of equal accuracies."""
+    """Refuse numbers of correct queries; warn of what may be such, and of equal accuracies."""
     if np.ptp(accuracies) < _ROUNDING:
         return (
             f"the accuracies of all {accuracies.size:,} tasks are equal: ± 0 says nothing of others"
@@ -468,7 +475,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _plain(text: str) -> str:
-    """Return what LaTeX shows, with the command for ± left."""
+    """Remove the markup of LaTeX, except the command for ±."""
     return re.sub(r"\\(?!pm)(?:[a-zA-Z]+|[,;! ])|[${}_^]", "", text)
 
 
@@ -500,15 +507,15 @@ def _check_columns(row: Mapping[str, Any]) -> None:
 
 
 def _same(value: object) -> str:
-    """Return a key that is equal for 1,000 and 1000, and for spellings of a data set's name."""
+    """Return a key that is the same for 1,000 and 1000, and for spellings of a data set's name."""
     return plain(str(value).replace(",", ""))
 
 
-def _normal(level: float) -> float:
+def _normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def _shown(
+def _printed(
     method: str,
     mean: float,
     error: float,
@@ -517,12 +524,12 @@ def _shown(
     warning: str,
     n_tasks: int | None = None,
 ) -> Printed:
-    """Return the half-widths that follow from a standard error over tasks."""
-    width = _normal(level) * error
+    """Return a result with the half-widths that follow from a standard error over tasks."""
+    width = _normal_quantile(level) * error
     if design is not None and width == 0:
         raise ResultsError(
-            f"{f'{method}, ' * bool(method)}{mean:g} ± 0: tasks that do not differ say nothing of "
-            "other images or classes",
+            f"{f'{method}, ' if method else ''}{mean:g} ± 0: tasks that do not differ say nothing "
+            "of other images or classes",
             expected="a ± above 0",
             fix="give the digits that were rounded off, or leave this result out",
         )
@@ -530,11 +537,11 @@ def _shown(
     return Printed(method, mean, design, width, warning=warning, n_tasks=n_tasks, **widths)
 
 
-def _design(own: Mapping[str, Any], given: Mapping[str, Any]) -> Design:
-    """Return the tasks that a row describes, or else the options; what both say must agree."""
+def _design(row: Mapping[str, Any], given: Mapping[str, Any]) -> Design:
+    """Return the tasks that a row and the options describe; both must agree."""
     values = dict(given)
     for name in OF_TASKS:
-        if (value := own.get(name)) in (None, ""):
+        if (value := row.get(name)) in (None, ""):
             continue
         if given[name] is not None and _same(value) != _same(given[name]):
             raise ResultsError(
@@ -564,7 +571,7 @@ def _design(own: Mapping[str, Any], given: Mapping[str, Any]) -> Design:
     return Design(**numbers, dataset=dataset)
 
 
-_PERHAPS = {
+_OTHER_SPREAD = {
     "ci": "is it a standard error (--spread se), or ",
     "se": "",
     "sd": "is it a confidence interval (--spread ci), or ",
@@ -573,7 +580,7 @@ _PERHAPS = {
 
 def _implausible(mean: float, error: float, design: Design, spread: Spread) -> str:
     """Refuse a spread that no accuracies can have; warn of one that is smaller than by chance."""
-    p = min(max(mean, 0.05), 99.95) / 100  # as far as means are rounded
+    p = min(max(mean, 0.05), 99.95) / 100  # a printed 0 or 100 may be rounded
     deviation = error * sqrt(design.tasks) / 100
     if deviation > sqrt(p * (1 - p) * design.tasks / (design.tasks - 1)):
         raise ResultsError(
@@ -589,6 +596,6 @@ def _implausible(mean: float, error: float, design: Design, spread: Spread) -> s
         return (
             f"{mean:g}: accuracies of {design.ways * design.queries} queries vary by "
             f"{100 * least:.1f} points by chance alone, and ± would make it {100 * deviation:.1f}: "
-            f"{_PERHAPS[spread]}are there more tasks or queries?"
+            f"{_OTHER_SPREAD[spread]}are there more tasks or queries?"
         )
     return ""

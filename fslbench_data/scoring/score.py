@@ -1,4 +1,4 @@
-"""Scoring a submission: from per-task counts to what can be concluded."""
+"""Score submissions: compare methods on every task set that they answered."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from msgspec import structs
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
@@ -29,6 +28,7 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
     Score,
     intervals_by_kind,
+    rule_of,
     signature_of,
     stopped_run,
 )
@@ -67,7 +67,7 @@ def score(
     references: bool = True,
     only_compared: bool = False,
 ) -> Report:
-    """Compare every method of a submission with each other and with the reference methods.
+    """Compare the methods of a submission with each other and with the reference methods.
 
     Parameters
     ----------
@@ -75,9 +75,9 @@ def score(
         The answers, a file or frame of them, or several, which :func:`fslbench_data.merge` joins;
         and the release whose tasks they answer: None is the one inside the package.  Without
         answers, the reference methods are compared with each other.  A log of one's own tasks
-        (:func:`fslbench_data.open_log`) has its tasks with it.
+        (:func:`fslbench_data.open_log`) brings its tasks.
     against, methods, datasets, task_sets, level, allow_unbound, references
-        As in :class:`fslbench_data.scoring.selection.Selection`; of the first four one name or
+        As in :class:`fslbench_data.scoring.selection.Selection`; the first four are one name or
         several.
     only_compared
         Leave out task sets on which nothing is compared.
@@ -115,9 +115,7 @@ def interval(
     pool: int | None = None,
     level: float = 0.95,
 ) -> Report:
-    """Compute what new images and new classes might change about means over random tasks.
-
-    It is :func:`fslbench_data.score` of a log.
+    """Compute intervals for new images and new classes: :func:`fslbench_data.score` of a log.
 
     Parameters
     ----------
@@ -144,23 +142,22 @@ def interval(
 
 
 def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names = ()) -> Report:
-    """Compute intervals for new test images and new draws of the support.
-
-    It is :func:`fslbench_data.score` of a log of results with all classes at once.
+    """Compute intervals for new test images and draws of the support, of all classes at once.
 
     Parameters
     ----------
     log
         One row a method, draw and test image: method, image, class and predicted (names or
         numbers), draw (of the support; not for methods without any, such as zero-shot ones), and
-        shots where several are compared; for intervals for new classes second, the class with the
-        highest score but one.  A file, a frame, a mapping of columns or a list of rows.
+        shots where several are compared.  The column second, the class with the second-highest
+        score, gives intervals for new classes.  A file, a frame, a mapping of columns or a list of
+        rows.
     level
         Such as 0.95.
     pool
-        Training images of a class that support draws are taken from; 0 where they are many.
+        Number of training images of a class that support is drawn from; 0 where they are many.
     against
-        Compare only with these methods, by default all pairs.
+        Compare only with these methods; by default all pairs are compared.
 
     Raises
     ------
@@ -178,15 +175,12 @@ def score_selected(
     only_compared: bool = False,
     progress: Callable[[str], object] = lambda _: None,
 ) -> Report:
-    """Score a selection; see :func:`score`.
-
-    `progress` is called with the name of each step.
-    """
+    """Score a selection as :func:`score` does; `progress` is called with the name of each step."""
     progress("reading and checking")
     selected = select(submission, load_release() if release is None else release, selection)
     report = report_on(selected, progress=progress)
     if selected.selection.methods:
-        report = _report(selected, _some_of(report, selected), selection.level)
+        report = _report(selected, _with_selected_methods(report, selected), selection.level)
     compared = [task_set for task_set in report.sets if task_set.requested.any()]
     if selection.against and not compared:
         raise SubmissionError(
@@ -205,8 +199,8 @@ def report_on(
 ) -> Report:
     """Compute scores and comparisons, at the selection's level or another.
 
-    `progress` is called with the name of each task set before it is scored. `other` is the report
-    at another level, whose designs and adjusted pairs serve for this one too.
+    `progress` is called with the name of each task set before it is scored.  `other` is the report
+    at another level, whose designs and adjusted pairs are used again.
     """
     level = selected.selection.level if level is None else level
     sets = []
@@ -218,8 +212,8 @@ def report_on(
 
 def _report(selected: Selected, sets: Sequence[TaskSetReport], level: float) -> Report:
     used = {str(task_set.scored) for task_set in sets}
-    scored = [task_set.scored for task_set in sets if task_set.has_closed]
-    used |= {f"{info.dataset}/{info.name.closed_twin}" for info in scored}
+    twins = [task_set.scored for task_set in sets if task_set.has_closed]
+    used |= {f"{info.dataset}/{info.name.closed_twin}" for info in twins}
     signature = signature_of(selected.release, selected.results, used, level)
     left_out = tuple(str(info) for info in selected.left_out)
     release = selected.release
@@ -234,12 +228,11 @@ def _set_report(
     parts, name = selected.parts, str(info.name)
     groups = [group for part in parts for group in part.on(info.dataset, name)]
     methods = [group.method for group in groups]
-    designs, units = (
-        (other.designs, other.units)
-        if other
-        else designs_of(selected.release, info, (group.right for group in groups))
-    )
-    own = len(selected.results.on(info.dataset, name))
+    if other:
+        designs, units = other.designs, other.units
+    else:
+        designs, units = designs_of(selected.release, info, (group.right for group in groups))
+    n_own = len(selected.results.on(info.dataset, name))
     counts, scores = _scores(parts, info.dataset, info.name, level, designs, units)
     twin = _scores(parts, info.dataset, info.name.closed_twin, level, {}, NO_UNITS)[1]
     return TaskSetReport(
@@ -247,16 +240,14 @@ def _set_report(
         interval_kind=info.name.interval,
         level=level,
         scores=scores,
-        requested=_requested_pairs(methods, own, selected.selection.against),
+        requested=_requested_pairs(methods, n_own, selected.selection.against),
         counts=counts,
         designs=designs,
         units=units,
         closed={
-            score.method: structs.replace(score.accuracy, halfwidth=None)
-            if score.prefix
-            else score.accuracy
-            for score in twin
-            if score.stopped is None
+            s.method: replace(s.accuracy, halfwidth=None) if s.prefix else s.accuracy
+            for s in twin
+            if s.stopped is None
         },
         at_other_level=other,
     )
@@ -270,24 +261,22 @@ def _scores(
     designs: Designs,
     units: Units,
 ) -> tuple[Counts, tuple[Score, ...]]:
-    """Compute counts and accuracies of all that the parts answer of a task set, in order."""
+    """Return the counts and scores of all methods that answered a task set, in order."""
     groups = [(part, group) for part in parts for group in part.on(dataset, str(name))]
     if not groups:
         return Counts(np.zeros((0, 0), np.int16), np.zeros(0, np.int64), 1), ()
     counts = counts_on([group for _, group in groups])
     kind, n_query = name.interval, name.protocol.n_query
-    positions = {group.method: i for i, (_, group) in enumerate(groups)}
-    of_method = intervals_by_kind(counts, kind, level, designs, units)
+    positions = {group.method: row for row, (_, group) in enumerate(groups)}
+    intervals_of = intervals_by_kind(counts, kind, level, designs, units)
     scores = []
-    for i, (part, group) in enumerate(groups):
+    for row, (part, group) in enumerate(groups):
         about = part.submission.methods.get(group.method)
-        binding = part.submission.bindings.get((group.method, dataset, str(name)))
         stopped = None
-        if binding is not None and binding.stopping is not None:
-            rule = binding.stopping
+        if (rule := rule_of(part, group)) is not None:
             stopped = stopped_run(rule, group.method, counts, positions, kind, level)
-        own = of_method(i, holds=stopped is None)
-        accuracy, prefix = own[kind], part.is_prefix(group)
+        intervals = intervals_of(row, holds=stopped is None)
+        accuracy, prefix = intervals[kind], part.is_prefix(group)
         faultless = None
         if stopped is None and not prefix and accuracy.constant and accuracy.mean == 100.0:
             faultless = saturation(designs.get(CLASS_AWARE), accuracy.tasks, level)
@@ -298,7 +287,7 @@ def _scores(
                 group.method,
                 part.are_references,
                 kind,
-                own,
+                intervals,
                 faultless=faultless,
                 stopped=stopped,
                 runs=max(len(group.runs), 1),
@@ -309,8 +298,8 @@ def _scores(
                 prefix=prefix,
                 near_perfect=near_perfect(accuracy, n_query),
                 backbone=features_of(group.method, about),
-                by_queries=_by_queries(designs, counts, i, about),
-                run_error=None if part.of_one_model(group) else sqrt(counts.run_variance[i]),
+                by_queries=_by_queries(designs, counts, row, about),
+                run_error=None if part.of_one_model(group) else sqrt(counts.run_variance[row]),
             )
         )
     return counts, tuple(scores)
@@ -319,40 +308,44 @@ def _scores(
 def _by_queries(designs: Designs, counts: Counts, row: int, about: Method | None) -> bool | None:
     """Return whether a method's interval for new images uses which queries were right.
 
-    None where it cannot: these tasks do not allow it, or the method uses queries together.
+    None where it cannot: these tasks do not allow it, runs have tasks of their own, or the method
+    uses queries together.
     """
     if about is not None and about.inductive is False:
         return None
     tasks = designs.get("images")
     design = tasks and tasks.at(int(counts.tasks[row]), "images")
     if not design or not design.takes_queries or counts.own_tasks:
-        return None  # or runs have tasks of their own
+        return None
     known = bool(counts.right) and counts.right[row] is not None
     return known and design.queries is not None
 
 
-def _requested_pairs(methods: Sequence[str], own: int, against: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which pairs to compare, (own, methods): every unordered pair once.
+def _requested_pairs(
+    methods: Sequence[str], n_own: int, against: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Return which pairs (n_own, methods) to compare: every unordered pair once.
 
-    Each method with the later ones and the references; with `against`, only with those.
+    Each of the submission's methods is compared with the later ones and the references, or only
+    with those in `against`.
     """
-    row, column = np.arange(own)[:, None], np.arange(len(methods))[None, :]
+    row, column = np.arange(n_own)[:, None], np.arange(len(methods))
     if not against:
         return np.asarray(column > row)
-    chosen = np.array([method in against for method in methods])
-    both = chosen[:own, None] & chosen[None, :] & (column < own)
-    return np.asarray(chosen[None, :] & (column != row) & ~(both & (column < row)))
+    baseline = np.array([method in against for method in methods])
+    twice = baseline[:n_own, None] & baseline & (column < n_own)  # requested in both orders
+    return np.asarray(baseline & (column != row) & ~(twice & (column < row)))
 
 
-def _some_of(report: Report, selected: Selected) -> list[TaskSetReport]:
+def _with_selected_methods(report: Report, selected: Selected) -> list[TaskSetReport]:
     """Keep the selection's methods, and those that they are to be compared with."""
     chosen, against = selected.selection.methods, selected.selection.against
-    names, sets = dict.fromkeys((*chosen, *against)), []
-    for each in report.sets:
-        some = each.only([name for name in each.methods if name in names])
-        if any(name in chosen for name in some.methods):
-            requested = _requested_pairs(some.methods, len(some.methods), against)
-            sets.append(replace(some, requested=requested))
+    sets = []
+    for task_set in report.sets:
+        kept = task_set.only([m for m in task_set.methods if m in chosen or m in against])
+        if any(method in chosen for method in kept.methods):
+            requested = _requested_pairs(kept.methods, len(kept.methods), against)
+            sets.append(replace(kept, requested=requested))
     if not sets:
         raise no_results(chosen, selected)
     return sets
@@ -361,20 +354,21 @@ def _some_of(report: Report, selected: Selected) -> list[TaskSetReport]:
 def sets_of(selected: Selected) -> list[TaskSetReport]:
     """Report on all task sets, with every pair of the selection's methods.
 
-    Without such, as :func:`fslbench_data.score` compares: the files' methods with all others.
-    Raises a SubmissionError if none of the methods has results there.
+    A selection without methods is compared as :func:`fslbench_data.score` does.  Raises a
+    SubmissionError if none of the methods has results there.
     """
     report, methods = report_on(selected), selected.selection.methods
     if not methods:
         return list(report.sets)
-    sets = [some for task_set in report.sets if (some := task_set.only(methods)).scores]
+    kept = [task_set.only(methods) for task_set in report.sets]
+    sets = [task_set for task_set in kept if task_set.scores]
     if not sets:
         raise no_results(methods, selected)
     return sets
 
 
 def no_results(methods: Sequence[str], selected: Selected) -> SubmissionError:
-    """Return the error of methods that have none on the chosen task sets."""
+    """Return the error for methods without results on the chosen task sets."""
     return SubmissionError(
         f"{listing(methods)}: no results on {listing(selected.infos, 4)}",
         fix="choose other methods, or another data set",
@@ -382,18 +376,18 @@ def no_results(methods: Sequence[str], selected: Selected) -> SubmissionError:
 
 
 def pooled_instead(report: Report, release: Release) -> list[TaskSetInfo]:
-    """Return pooled sets that are not answered, where another of their data, ways and shots is."""
-    answered = {str(each.scored) for each in report.sets}
+    """Return pooled sets to answer in place of others of the same data set, ways and shots."""
+    answered = {str(task_set.scored) for task_set in report.sets}
     pooled = {
         (info.dataset, info.protocol.way, info.protocol.shot): info
         for info in reversed(release.task_sets)
         if info.name.suite == "pooled" and str(info) not in answered
     }
     instead = []
-    for each in primary_sets(report.sets):
-        protocol = each.scored.protocol
-        info = pooled.get((each.scored.dataset, protocol.way, protocol.shot))
-        if info is not None and each.displayed_kinds[0] != "closed":
+    for task_set in primary_sets(report.sets):
+        protocol = task_set.scored.protocol
+        info = pooled.get((task_set.scored.dataset, protocol.way, protocol.shot))
+        if info is not None and task_set.displayed_kinds[0] != "closed":
             instead.append(info)
     return instead
 
@@ -414,10 +408,10 @@ def compare(
     ----------
     a, b
         Results of one method each: a submission, a file, ``FILE::METHOD`` for one of a file's
-        methods, a frame, or the name of a reference method, or ``NCC`` for that on the features
-        of the other (:mod:`fslbench_data.scoring.selection`).  Of a log of one's own tasks
-        ``LOG::METHOD`` and another of its methods.  Two methods of one name get
-        the names of their files, or (A) and (B).
+        methods, a frame, or the name of a reference method, such as ``NCC`` for that on the
+        features of the other (:mod:`fslbench_data.scoring.selection`).  For a log of one's own
+        tasks, ``LOG::METHOD`` and another of its methods.  Two methods of one name get the names of
+        their files, or (A) and (B).
     release
         None is the one inside the package.
     datasets, task_sets, level, allow_unbound
@@ -437,28 +431,28 @@ def compare(
 
 
 def find_two(
-    names: Sequence[Source], release: Release, selection: Selection, **pool: Any
+    names: Sequence[Source], release: Release, selection: Selection, **log_options: Any
 ) -> tuple[Submission | OwnLog, Selection]:
     """Find the results of two methods, and select that the first is compared with the second.
 
     `names` are submissions, files, ``FILE::METHOD`` and reference methods, which together hold two
-    methods, or those of a log; `pool` is what :func:`fslbench_data.open_log` takes besides.
+    methods; or logs of own tasks, with further options of :func:`fslbench_data.open_log`.
     """
     first = names[0]
     if isinstance(first, str | Path) and is_log(str(first).partition("::")[0]):
-        own = _two_of_log(list(map(str, names)), pool)
+        own = _two_of_log(list(map(str, names)), log_options)
         return own, replace(selection, against=own.answers.methods[1:])
     parts = _parts(names, release)
-    of_parts = [_names(part) for part in parts]
-    methods = list(dict.fromkeys(name for part in of_parts for name in part))
-    if len(parts) == 2 and of_parts[0] == of_parts[1] and len(methods) == 1:
-        methods = _of_files(methods[0], names)
-        parts = [
-            renamed(part, {old: new})
-            for part, (old,), new in zip(parts, of_parts, methods, strict=True)
-        ]
+    methods_by_part = [_names(part) for part in parts]
+    methods = list(dict.fromkeys(name for held in methods_by_part for name in held))
+    if len(parts) == 2 and methods_by_part[0] == methods_by_part[1] and len(methods) == 1:
+        method = methods[0]
+        methods = _told_apart(method, names)
+        parts = [renamed(part, {method: new}) for part, new in zip(parts, methods, strict=True)]
     elif len(methods) != 2:
-        several = next((n for n, held in zip(names, of_parts, strict=True) if len(held) > 1), None)
+        several = next(
+            (name for name, held in zip(names, methods_by_part, strict=True) if len(held) > 1), None
+        )
         raise SubmissionError(
             f"{listing([*map(_source_text, names)], 4)} hold{'s' if len(names) == 1 else ''} "
             f"{many(len(methods), 'method')}: {listing(methods)}",
@@ -467,100 +461,98 @@ def find_two(
             if isinstance(several, str | Path)
             else "name another file or a reference method",
         )
-    of_methods = [
-        merge([selected(part, method) for part in parts if method in _names(part)])
+    one, other = (
+        merge([_rows_of(part, method) for part in parts if method in _names(part)])
         for method in methods
-    ]
-    of_methods = [
-        _where_both(part, other, release)
-        for part, other in zip(of_methods, reversed(of_methods), strict=True)
-    ]
-    both = merge(of_methods, " and ".join(part.source for part in of_methods))
+    )
+    pair = [_on_sets_of(other, one, release), _on_sets_of(one, other, release)]
+    both = merge(pair, " and ".join(part.source for part in pair))
     return both, replace(selection, against=(methods[1],), references=False)
 
 
-def _of_files(method: str, names: Sequence[Source]) -> list[str]:
-    """Return names for two methods of one name: with those of their files, or with (A) and (B)."""
+def _told_apart(method: str, names: Sequence[Source]) -> list[str]:
+    """Return two names for a method of two sources: with those of their files, or (A) and (B)."""
     files = [
         Path(str(n).partition("::")[0]).stem if isinstance(n, str | Path) else "" for n in names
     ]
     return [f"{method} ({mark})" for mark in (files if files[0] != files[1] else ["A", "B"])]
 
 
-def _where_both(part: Submission, other: Submission, release: Release) -> Submission:
-    """Leave out what a reference method answers besides the task sets of the other, if any."""
+def _on_sets_of(other: Submission, part: Submission, release: Release) -> Submission:
+    """Keep of a reference method's results those on the task sets of another, if there are any."""
     if not part.bindings or not all(bound.of_release for bound in part.bindings.values()):
         return part
-    there = _answered(other)
-    common = part.on([info for info in release.task_sets if info.text in there])
+    answered = _answered(other)
+    common = part.on([info for info in release.task_sets if info.text in answered])
     return common if common.table.num_rows else part
 
 
-def _two_of_log(names: Sequence[str], pool: dict[str, Any]) -> OwnLog:
-    """Open a log of own tasks, or several, with two methods alone, in the order of their names.
+def _two_of_log(names: Sequence[str], log_options: dict[str, Any]) -> OwnLog:
+    """Open one log of own tasks or several, and keep two methods, in the order of their names.
 
-    Two of one name, in different logs, are two methods.
+    Methods of one name in different logs are two methods.
     """
     parts = [name.partition("::") for name in names]
     logs = [*dict.fromkeys(file for file, _, _ in parts if is_log(file))]
-    of_logs: dict[str, set[str]] = {}
+    methods_of_log: dict[str, set[str]] = {}
     for file in logs if len(logs) > 1 else ():
         table = table_of(file, ("method",), file)
         if "method" in table.column_names:  # else reading the log says so
-            of_logs[file] = {*as_texts(table.column("method")).to_pylist()}
+            methods_of_log[file] = {*as_texts(table.column("method")).to_pylist()}
     if len(logs) == len(parts) == 2 and not any(map(is_all_ways, logs)):
-        one, other = ({method} if method else of_logs.get(file) for file, _, method in parts)
+        one, other = ({method} if method else methods_of_log.get(file) for file, _, method in parts)
         if one and one == other and len(one) == 1:
             (name,) = one
-            both = zip(logs, _of_files(name, names), strict=True)
-            return open_log(
-                [_of_method(log_table(file)[1], name, new) for file, new in both], **pool
-            )
-    own = open_log(logs, **pool)
-    there = own.answers.methods
+            renamed_logs = [
+                _of_one_method(log_table(file)[1], name, new)
+                for file, new in zip(logs, _told_apart(name, names), strict=True)
+            ]
+            return open_log(renamed_logs, **log_options)
+    own = open_log(logs, **log_options)
+    known = own.answers.methods
     named = [method or file for file, _, method in parts if method or file not in logs]
     methods: list[str] = []
     for file, _, method in parts:
-        held = [method or file]
-        if not method and file in logs:
-            own_names = of_logs.get(file, there)
-            held = [name for name in there if name in own_names and name not in named]
-        methods += held
+        if method or file not in logs:
+            methods.append(method or file)
+        else:
+            held = methods_of_log.get(file, known)
+            methods += [name for name in known if name in held and name not in named]
     if len(methods) != 2:
         raise SubmissionError(
             f"{listing(names, 4)} name{'s' if len(names) == 1 else ''} "
             f"{many(len(methods), 'method')} of {listing(logs)}, which "
-            f"{'holds' if len(logs) == 1 else 'hold'} {listing(there)}",
+            f"{'holds' if len(logs) == 1 else 'hold'} {listing(known)}",
             expected="two",
-            fix=f"say which: {logs[0]}::{there[0]} {there[1]}"
-            if len(there) > 1
+            fix=f"say which: {logs[0]}::{known[0]} {known[1]}"
+            if len(known) > 1
             else "name another log besides",
         )
     return own.only(methods)
 
 
-def _of_method(log: pa.Table, method: str, name: str) -> pa.Table:
-    """Return the rows of a method of a log, under another name."""
+def _of_one_method(log: pa.Table, method: str, new_name: str) -> pa.Table:
+    """Return a method's rows of a log, under a new name."""
     rows = log.filter(pc.equal(as_texts(log.column("method")), method))
-    at = rows.column_names.index("method")
-    return rows.set_column(at, "method", pa.repeat(name, len(rows)))
+    place = rows.column_names.index("method")
+    return rows.set_column(place, "method", pa.repeat(new_name, len(rows)))
 
 
 def answered_by_one(both: Submission, selection: Selection, release: Release) -> list[str]:
-    """Return the chosen task sets that one of two methods answers alone, ``dataset/task_set``."""
-    one, other = (_answered(selected(both, method)) for method in _names(both))
+    """Return the chosen task sets that only one of two methods answers, ``dataset/task_set``."""
+    one, other = (_answered(_rows_of(both, method)) for method in _names(both))
     chosen = sets_named(release.task_sets, selection)
     return sorted(info.text for info in chosen if info.text in one ^ other)
 
 
 def _answered(part: Submission) -> set[str]:
     """Return the task sets that a submission answers, ``dataset/task_set``."""
-    there = part.table.select(["dataset", "task_set"]).group_by(["dataset", "task_set"])
-    return {f"{row['dataset']}/{row['task_set']}" for row in there.aggregate([]).to_pylist()}
+    sets = part.table.group_by(["dataset", "task_set"]).aggregate([])
+    return {f"{row['dataset']}/{row['task_set']}" for row in sets.to_pylist()}
 
 
 def find_method(text: str, release: Release) -> Submission:
-    """Return the results of one method: of a file, or of the release."""
+    """Return the results of one method of a file, or of the release."""
     submission = _methods_of(text, release)
     if len(names := _names(submission)) > 1:
         raise SubmissionError(
@@ -581,15 +573,15 @@ def _source_text(source: Source) -> str:
 def _parts(sources: Sequence[Source], release: Release) -> list[Submission]:
     """Read the sources; a short name means the method on the features of the others."""
     read = [None if _is_name(source) else _methods_of(source, release) for source in sources]
-    features = {own for part in read if part is not None for own in features_in(part, _names(part))}
+    features = set[str]().union(*(features_in(part, _names(part)) for part in read if part))
     return [
-        _methods_of(source, release, features) if part is None else part
+        part or _methods_of(source, release, features)
         for source, part in zip(sources, read, strict=True)
     ]
 
 
 def _is_name(source: Source) -> bool:
-    """Return whether something is the name of a reference method, and no file."""
+    """Return whether a source is the name of a reference method, not a file."""
     if not isinstance(source, str | Path):
         return False
     file = Path(str(source).partition("::")[0])
@@ -616,11 +608,11 @@ def _methods_of(
     submission = Submission.read(file)
     if not method:
         return submission
-    return selected(submission, whole_name(method, _names(submission), where=file))
+    return _rows_of(submission, whole_name(method, _names(submission), where=file))
 
 
-def selected(submission: Submission, method: str) -> Submission:
-    """Return the rows of one method of a submission."""
+def _rows_of(submission: Submission, method: str) -> Submission:
+    """Return the results of one method of a submission."""
     column = submission.table.column("method").cast(pa.string())
     table = submission.table.filter(pc.equal(column, pa.scalar(method)))
     return replace(
@@ -632,6 +624,6 @@ def selected(submission: Submission, method: str) -> Submission:
 
 
 def _names(submission: Submission) -> list[str]:
-    """Return the names of its methods, in the order of their first row."""
+    """Return the names of a submission's methods, in the order of their first rows."""
     names: list[str] = submission.table.column("method").unique().to_pylist()
     return names

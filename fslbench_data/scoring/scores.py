@@ -1,4 +1,4 @@
-"""The scores of a report, one method and task set at a time, and what they rest on."""
+"""The scores of methods on task sets, and the signature of what they rest on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from fslbench_data.release.release import Release
 from fslbench_data.scoring.designs import Units
 from fslbench_data.submission.bindings import Stopping
 from fslbench_data.tasks import TaskSetInfo
+from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
 if TYPE_CHECKING:
@@ -28,24 +29,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PREFIX = "prefix chosen by the submitter"
-"""Why nothing is concluded from the first tasks of a set, as many as a submitter chose."""
+"""Why nothing is concluded from the first tasks of a set, if the submitter chose their number."""
 
-
-OF_OTHERS = "run to stop when conclusive about another method"
-"""Why nothing is concluded about a run that had a rule to stop and others than its rival."""
+_NOT_THE_RIVAL = "run to stop when conclusive about another method"
+"""Why a run with a rule to stop is not compared with other methods than its rival."""
 
 
 class Stopped(Struct, frozen=True):
     """A run that was stopped when it was conclusive about `versus`, at the `level` of its rule.
 
-    `sequence` is the confidence sequence's interval of the difference, valid at any
-    stopping time; None where there are no results of `versus`, or the report's level differs.
+    `sequence` is the confidence sequence's interval of the difference, valid at any stopping time;
+    None if there are no results of `versus`, or the report's level differs.
     """
 
     versus: str
     estimand: str
     level: float
     sequence: SequenceInterval | None
+
+
+def rule_of(part: Validated, group: Group) -> Stopping | None:
+    """Return the rule to stop that the run of a group had, if any."""
+    info = group.info
+    binding = part.submission.bindings.get((group.method, info.dataset, str(info.name)))
+    return None if binding is None else binding.stopping
 
 
 def stopped_run(
@@ -56,17 +63,16 @@ def stopped_run(
     interval_kind: IntervalKind,
     level: float,
 ) -> Stopped:
-    """Return how a run was stopped, with the interval of its confidence sequence at `level`."""
+    """Describe a stopped run, with the interval of its confidence sequence at `level`."""
     from analysis_sql.intervals.stopping import ConfidenceSequence
 
     estimand = ESTIMANDS["closed"] if interval_kind == "closed" else INDEPENDENT_TASKS
     sequence = None
     if rule.versus in positions and rule.level == level:
-        own, rival = (positions[name] for name in (method, rule.versus))
-        common = int(min(counts.tasks[[own, rival]]))
-        differences = counts.differences([own], [rival], common)
-        queries = int(differences.queries_per_task[0])
-        running = ConfidenceSequence(queries, level)
+        row, rival = positions[method], positions[rule.versus]
+        common = int(min(counts.tasks[[row, rival]]))
+        differences = counts.differences([row], [rival], common)
+        running = ConfidenceSequence(int(differences.queries_per_task[0]), level)
         for difference in differences.correct[0].tolist():
             sequence = running.update(difference)
     return Stopped(rule.versus, estimand, rule.level, sequence)
@@ -76,12 +82,12 @@ def verdict_by_rule(
     names: tuple[str, str], stopped: tuple[Stopped | None, Stopped | None], level: float
 ) -> tuple[Verdict, str]:
     """Return the verdict on two methods, one of which had a rule to stop, or why there is none."""
-    reason = OF_OTHERS
+    reason = _NOT_THE_RIVAL
     verdicts = {1: Verdict.BETTER, -1: Verdict.WORSE, 0: Verdict.INCONCLUSIVE}
-    for run, rival, turn in ((stopped[0], names[1], 1), (stopped[1], names[0], -1)):
+    for run, rival, sign in ((stopped[0], names[1], 1), (stopped[1], names[0], -1)):
         if run is not None and run.versus == rival:
             if run.sequence is not None:
-                return verdicts[turn * run.sequence.sign], ""
+                return verdicts[sign * run.sequence.sign], ""
             reason = f"run to stop at level {run.level:.8g}, not {level:.8g}"
     return Verdict.NOT_ESTIMABLE, reason
 
@@ -94,33 +100,32 @@ class Score(Struct, frozen=True):
     interval_kind
         The primary kind of interval.
     intervals
-        The mean with its interval by kind, that one first; others are computed on access.
+        The mean with its interval by kind, the primary one first; others are computed on access.
     runs, run_spread
-        Number of runs (training seeds) whose counts were summed, and the sample standard
-        deviation between their accuracies, percentage points; None below two.
+        Number of runs (training seeds) whose counts were summed, and the sample standard deviation
+        between their accuracies in percentage points, None below two runs.
     faultless
-        Where all tasks are answered without an error: on how many others it may make one.
+        If all tasks are answered without an error, on how many others the method may make one.
     backbone
-        The features that it says it rests on, or else what its name has before its last slash; may
-        be empty.
+        The features that the method declares, else its name before the last slash; may be empty.
     near_perfect
-        Where an open interval's mean is above 98 %: exact bounds, since that interval covers too
-        little there.
+        If an open interval's mean is above 98 %, where that interval covers too little: exact
+        bounds.
     stopped
-        Where the run had a rule to stop when it was conclusive: its ordinary intervals do not
-        hold then, and are left out.
+        If the run had a rule to stop when it was conclusive: its interval.  Ordinary intervals do
+        not hold then, and are left out.
     transductive
         Whether the method says that it uses a task's queries together.
     trained
-        Whether something is trained before the tasks; None where it is not known.
+        Whether something is trained before the tasks; None if that is not known.
     prefix
-        Whether only the first tasks are answered, as many as the submitter chose: intervals are
-        shown then, and nothing is concluded from them.
+        Whether only the first tasks are answered, and the submitter chose how many: intervals are
+        shown, but nothing is concluded from them.
     run_means
         The mean of each run by its name, percentage points; empty below two runs.
     by_queries
-        Whether its interval for new images uses which queries were right, and not tasks as a whole;
-        None where these tasks do not allow it, or the method is known to use queries together.
+        Whether the interval for new images uses which queries were right, and not tasks as a whole;
+        None if these tasks do not allow it, or the method is known to use queries together.
     run_error
         Standard error that training anew adds to the mean, percentage points: 0 of a method that
         trains nothing, None of one trained model.
@@ -146,8 +151,8 @@ class Score(Struct, frozen=True):
     run_error: float | None = None
 
     def __repr__(self) -> str:
-        others = (each for kind, each in self.intervals.items() if kind != self.interval_kind)
-        marks = [f"{each.kind} {each.width}" for each in others]
+        additional = [i for kind, i in self.intervals.items() if kind != self.interval_kind]
+        marks = [f"{interval.kind} {interval.width}" for interval in additional]
         flags = ("is_reference", "transductive", "prefix")
         marks += [name for name in flags if getattr(self, name)]
         marks += [f"{self.runs} runs"] if self.runs > 1 else []
@@ -164,37 +169,37 @@ class Score(Struct, frozen=True):
 
     @property
     def of_one_model(self) -> bool:
-        """Whether the results are one run's of a method that may differ from run to run."""
+        """Whether there is a single run of a method whose runs may differ."""
         return self.runs < 2 and self.trained is not False
 
     @property
     def ordinary(self) -> bool:
         """Whether the number of tasks was fixed before the results were known.
 
-        Only then do verdicts follow from intervals, and count in summaries and families.
+        Otherwise no verdict follows from its intervals, and none counts in summaries and families.
         """
         return self.stopped is None and not self.prefix
 
 
 def may_be_training_runs(scores: Iterable[Score]) -> bool:
-    """Return whether several runs may be training runs: no method of several trains nothing."""
+    """Return whether runs may be training runs: no method of several runs trains nothing."""
     return not any(score.runs > 1 and score.trained is False for score in scores)
 
 
 class ByKind(Mapping[IntervalKind, T]):
-    """The intervals of a method or a pair by kind, each made by `of` on access.
+    """The intervals of a method or a pair by kind, each made on access.
 
-    The error of a kind that is missing says why, by `units`.
+    The error for a missing kind says why it is missing, by `units`.
     """
 
     def __init__(
-        self, kinds: Collection[IntervalKind], of: Callable[[IntervalKind], T], units: Units
+        self, kinds: Collection[IntervalKind], make: Callable[[IntervalKind], T], units: Units
     ) -> None:
-        self._kinds, self._of, self.units = kinds, of, units
+        self._kinds, self._make, self.units = kinds, make, units
 
     def __getitem__(self, kind: IntervalKind) -> T:
         if kind in self._kinds:
-            return self._of(kind)
+            return self._make(kind)
         why = self.units.missing.get(kind, "these tasks have none")
         raise NoIntervalError(
             f"there is no interval of kind {quoted(kind)}: {why}",
@@ -207,7 +212,7 @@ class ByKind(Mapping[IntervalKind, T]):
 
     def get(self, kind: IntervalKind, default: Any = None) -> Any:
         """Return the interval of a kind, or the default where there is none."""
-        return self._of(kind) if kind in self._kinds else default
+        return self._make(kind) if kind in self._kinds else default
 
     def __iter__(self) -> Iterator[IntervalKind]:
         return iter(self._kinds)
@@ -224,23 +229,23 @@ def intervals_by_kind(
 ) -> Callable[..., ByKind[Interval]]:
     """Return a function from a method's row to its intervals; each kind is computed once for all.
 
-    Those of a run with a rule to stop (not `holds`) have no half-widths.
+    Without `holds`, as for a run with a rule to stop, intervals have no half-widths.
     """
     moments, kinds = counts.moments(), kinds_of(primary, designs)
 
     @cache
-    def of_all(kind: IntervalKind) -> list[Interval]:
-        widths = None
+    def of_all_methods(kind: IntervalKind) -> list[Interval]:
+        halfwidths = None
         if kind != primary:
-            widths = ADDITIONAL_KINDS[kind].how.method_halfwidths(designs[kind], counts, level)
-        return intervals(moments, kind, level, widths)
+            halfwidths = ADDITIONAL_KINDS[kind].how.method_halfwidths(designs[kind], counts, level)
+        return intervals(moments, kind, level, halfwidths)
 
     def of_method(row: int, *, holds: bool = True) -> ByKind[Interval]:
-        def of(kind: IntervalKind) -> Interval:
-            interval = of_all(kind)[row]
-            return interval if holds else structs.replace(interval, halfwidth=None)
+        def interval(kind: IntervalKind) -> Interval:
+            found = of_all_methods(kind)[row]
+            return found if holds else structs.replace(found, halfwidth=None)
 
-        return ByKind(kinds, of, units)
+        return ByKind(kinds, interval, units)
 
     return of_method
 
@@ -248,9 +253,9 @@ def intervals_by_kind(
 class Signature(Struct, frozen=True):
     """What a result rests on; ``str`` gives the line that every output starts with.
 
-    `hub` is ``ORG/NAME@COMMIT``; `sets` are the scored task sets and their closed twins;
-    `unbound` are methods (on task sets) that do not say which tasks they were made on; `log` is,
-    in place of a release, what own tasks are drawn from.
+    `hub` is ``ORG/NAME@COMMIT``; `sets` are the scored task sets and their closed twins; `unbound`
+    are methods (on task sets) that do not say which tasks they were made on; `log` describes, in
+    place of a release, what own tasks are drawn from.
     """
 
     package_version: str
@@ -271,9 +276,10 @@ class Signature(Struct, frozen=True):
         unbound: Iterable[str] = (),
     ) -> Signature:
         """Make the signature of results on some task sets of a release."""
-        sets, of_release = tuple(infos), (__version__, str(release), release.manifest.digest, level)
+        sets = tuple(infos)
         log = release.drawn_from(info.dataset for info in sets)
-        return cls(*of_release, sets, tuple(unbound), release.hub, log)
+        name, digest = str(release), release.manifest.digest
+        return cls(__version__, name, digest, level, sets, tuple(unbound), release.hub, log)
 
     def __repr__(self) -> str:
         if self.log:
@@ -287,13 +293,13 @@ class Signature(Struct, frozen=True):
         return self._line(",".join(f"{s}#{s.fingerprint[:12]}" for s in self.sets))
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as plain values."""
+        """Return the signature as plain values."""
         values = {**structs.asdict(self), "sets": [info.as_json() for info in self.sets]}
         return values if self.log else {k: v for k, v in values.items() if k != "log"}
 
     @property
     def short(self) -> str:
-        """The same with the number of task sets in place of their names and fingerprints."""
+        """The line with the number of task sets in place of their names and fingerprints."""
         return self._line(str(len(self.sets)))
 
     def _line(self, sets: str) -> str:

@@ -1,4 +1,4 @@
-"""Select what is compared: validated results, reference methods and task sets."""
+"""Select the validated results, reference methods and task sets to compare."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from fslbench_data.validation.validate import Validated
 from fslbench_data.validation.validate import validate as by_rules
 
 CUT = "…"
-"""What an output puts for the middle of a long name."""
+"""What outputs put for the middle of a long name."""
 
-MOST_MEANT = 12
-"""Methods of one short name that an error lists."""
+MOST_LISTED = 12
+"""Methods of one short name that an error lists at most."""
 
 
 def features_of(name: str, about: Method | None) -> str:
-    """Return the features that a method declares, or else those that its name begins with."""
+    """Return the features that a method declares, else those that its name begins with."""
     return (about and about.backbone) or name.rpartition("/")[0]
 
 
 def features_in(submission: Submission, names: Iterable[str]) -> frozenset[str]:
-    """Return the features of some methods of a submission, as far as they are known."""
-    abouts = submission.methods
-    return frozenset(features_of(name, abouts.get(name)) for name in names) - {""}
+    """Return the known features of some methods of a submission."""
+    declared = submission.methods
+    return frozenset(features_of(name, declared.get(name)) for name in names) - {""}
 
 
 def whole_names(
@@ -55,7 +55,7 @@ def whole_names(
     where: str = "",
     fix: str = "",
 ) -> tuple[str, ...]:
-    """Return the methods that are meant, each once; see :func:`whole_name`."""
+    """Return the methods that several names mean, each once; see :func:`whole_name`."""
     meant = (whole_name(text, names, features, where=where, fix=fix) for text in texts)
     return tuple(dict.fromkeys(meant))
 
@@ -68,31 +68,31 @@ def whole_name(
     where: str = "",
     fix: str = "",
 ) -> str:
-    """Return the method that a name means: the whole one, or a short one that fits one method.
+    """Return the method that a whole or short name means.
 
-    ``NCC`` is any method whose name ends with ``/NCC``; of several, the one on these features.
-    ``clip…/NCC`` is any that begins and ends so. Raises an UnknownNameError or, if several could be
-    meant, a SpecError; `where` and `fix` are what it says.
+    ``NCC`` means any method whose name ends with ``/NCC``; of several, the one on these features.
+    ``clip…/NCC`` means any that begins and ends so.  Raises an UnknownNameError with `where` and
+    `fix`, or a SpecError if several could be meant.
     """
     if text in names:
         return text
     fitting = [name for name in names if _fits(text, name)]
-    of_own = {f"{own}/{text}" for own in features}
-    meant = [name for name in fitting if name in of_own] or fitting
+    on_features = {f"{backbone}/{text}" for backbone in features}
+    meant = [name for name in fitting if name in on_features] or fitting
     if not meant:
         raise UnknownNameError("method", text, names, where=where, fix=fix)
     if len(meant) > 1:
         raise SpecError(
             f"{quoted(text)} could be any of {len(meant)} methods",
             where=where,
-            expected=f"one of {listing(meant, MOST_MEANT)}",
+            expected=f"one of {listing(meant, MOST_LISTED)}",
             fix="give the whole name, or more of its end",
         )
     return meant[0]
 
 
 def _fits(text: str, name: str) -> bool:
-    """Return whether a method's name can be printed so."""
+    """Return whether a text can stand for a method's name."""
     first, cut, last = text.partition(CUT)
     if not cut:
         return bool(text) and name.endswith(f"/{text}")
@@ -107,7 +107,7 @@ Sources = Source | OwnLog | Sequence[Source | OwnLog]
 
 
 class Selection(Struct, frozen=True):
-    """The methods that are compared, the task sets, and how.
+    """The requested methods and task sets, and how to compare them.
 
     Attributes
     ----------
@@ -115,15 +115,15 @@ class Selection(Struct, frozen=True):
         Names of the methods to compare with, of the submission or reference methods, whole or as
         outputs print them; by default all of both.
     methods
-        Only these are shown, and compared with each other or `against`; by default all.  Named in
-        the same way.
+        Names of the only methods to show, and to compare with each other or `against`; by default
+        all.
     datasets, task_sets
-        Only these; by default all that the submission answers, but those made with attributes of
-        images, which :func:`fslbench_data.scoring.bias.bias` reads together.
+        Names of the only ones to use; by default all that the submission answers, except those made
+        with attributes of images, which :func:`fslbench_data.scoring.bias.bias` reads together.
     level
         Confidence level of every interval.
     allow_unbound
-        Accept answers that do not say which tasks they were made on; the report says so.
+        Accept answers that do not name their tasks by fingerprint; the report says so.
     references
         Whether the release's reference methods take part; without them, the submission may use
         their names.
@@ -159,20 +159,20 @@ class Selection(Struct, frozen=True):
 
 
 class Selected(Struct, frozen=True, eq=False):
-    """The methods that are compared, and the task sets on which they are.
+    """The results that are compared, and on which task sets.
 
     Attributes
     ----------
     release, selection
         The release of the task sets, and what was requested.
     results, references
-        Of the submission, and of the reference methods, if any.
+        Results of the submission, and of the reference methods, if they take part.
     infos
-        In the release's order.
+        The task sets, in the release's order.
     left_out
-        Task sets made with attributes that are answered too, but read with ``--bias``.
+        Task sets made with attributes that are also answered, but read only with ``--bias``.
     alone
-        Whether the results are the reference methods' own, without a submission.
+        Whether `results` are the reference methods', since there is no submission.
     """
 
     release: Release
@@ -190,18 +190,19 @@ class Selected(Struct, frozen=True, eq=False):
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Names of all, those of reference methods without results on these task sets too."""
+        """Names of all methods, also of reference methods without results on these task sets."""
         references = self.release.methods if self.references else ()
         return tuple(dict.fromkeys((*self.results.methods, *references)))
 
     def on_ladders(self) -> Selected:
         """Select the same methods on the task sets made with attributes."""
         ladders = tuple(i for i in (*self.infos, *self.left_out) if i.name.attributes)
-        there = replace(self, infos=ladders, left_out=())
+        results, references = self.results, self.references
         if self.alone:
-            return replace(there, results=_references_alone(self.release, ladders))
-        references = self.references and reference_results(self.release, ladders)
-        return replace(there, references=references)
+            results = _references_alone(self.release, ladders)
+        elif references:
+            references = reference_results(self.release, ladders)
+        return replace(self, infos=ladders, left_out=(), results=results, references=references)
 
 
 def select(
@@ -211,10 +212,11 @@ def select(
     *,
     only_ladders: bool = False,
 ) -> Selected:
-    """Read, check and choose.
+    """Read and check results, and choose methods and task sets.
 
-    Task sets made with attributes of images are chosen only if they are named, or nothing else is
-    answered; with `only_ladders` they alone are. No submission compares the reference methods.
+    Task sets made with attributes of images are chosen only if they are named, or if nothing else
+    is answered; with `only_ladders` only they are.  Without a submission, the reference methods are
+    compared.
     """
     selection = selection or Selection()
     if isinstance(submission, list | tuple) and not submission:
@@ -232,9 +234,9 @@ def select(
             results = _references_alone(release, None)
         taken = release.methods
     else:
-        unbound = selection.allow_unbound
         sources = cast("Source | Sequence[Source]", submission)
-        results = by_rules(sources, release, taken=taken, allow_unbound=unbound)
+        allow_unbound = selection.allow_unbound
+        results = by_rules(sources, release, taken=taken, allow_unbound=allow_unbound)
     names = dict.fromkeys([*results.methods, *taken])
     features = features_in(results.submission, [*results.methods, *results.submission.methods])
     fix = "name methods of the file or reference methods of the release"
@@ -251,14 +253,12 @@ def select(
         infos = ladders
     elif others and not selection.task_sets:
         infos, left_out = others, ladders
-    references: Validated | None = None
-    if with_references:
-        references = reference_results(release, infos)
+    references = reference_results(release, infos) if with_references else None
     alone = submission is None
     return Selected(release, selection, results, references, tuple(infos), tuple(left_out), alone)
 
 
-_COUNTS = (*SUBMISSION.names, "fingerprint", "run", "transductive", "inductive")
+_COUNT_COLUMNS = (*SUBMISSION.names, "fingerprint", "run", "transductive", "inductive")
 
 
 def reference_results(
@@ -266,8 +266,8 @@ def reference_results(
 ) -> Validated | None:
     """Return the reference methods' results on some task sets and their closed twins, or on all.
 
-    None where a release has no such methods; without groups where they answer none of these.  With
-    `counts_only`, without what was answered, which takes three times as long to check.
+    None if the release has no reference methods; without groups if they answer none of these.  With
+    `counts_only` there are no single answers, which take three times as long to check.
     """
     if infos is not None:
         texts = {f"{i.dataset}/{name}" for i in infos for name in (i.name, i.name.closed_twin)}
@@ -282,14 +282,14 @@ def _reference_results(
     submissions = release.references(infos)
     if not submissions:
         return None
-    # classifiers on fixed features, which train nothing, unless their files say otherwise
+    # unless their files say otherwise, they are classifiers on fixed features: nothing is trained
     merged = merge([submission.declare(trained=False) for submission in submissions])
     if counts_only:
-        kept = [name for name in merged.columns if name in _COUNTS]
+        kept = [name for name in merged.columns if name in _COUNT_COLUMNS]
         merged = replace(merged, table=merged.table.select(kept))
     if not merged.table.num_rows:
         return Validated(merged, (), are_references=True)
-    # those in the package are the bytes that its maker has checked
+    # the results in the package were checked when it was made
     rules = () if release.files.of_package else RULES
     return replace(by_rules(merged, release, taken=(), rules=rules), are_references=True)
 
@@ -311,24 +311,26 @@ def _answered(results: Validated, release: Release) -> list[TaskSetInfo]:
 
 
 def _requested_sets(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
-    """Return those of the answered task sets that are requested."""
-    for kind, name, there in _unknown(infos, selection):
-        raise UnknownNameError(kind, name, there, where="what the submission answers")
+    """Return the answered task sets that are requested; refuse names that fit none."""
+    for kind, name, known in _unknown(infos, selection):
+        raise UnknownNameError(kind, name, known, where="what the submission answers")
     chosen = sets_named(infos, selection)
-    if infos and not chosen:  # they are of other data sets
-        names = dict.fromkeys(str(info.name) for info in _near(infos, selection))
+    if infos and not chosen:  # the task sets named are of other data sets
+        names = dict.fromkeys(str(info.name) for info in _of_named_datasets(infos, selection))
         where = f"what the submission answers of {listing(selection.datasets)}"
         raise UnknownNameError("task set", selection.task_sets[0], names, where=where)
     return chosen
 
 
-def _near(infos: Collection[TaskSetInfo], selection: Selection) -> Collection[TaskSetInfo]:
-    """Return those of the data sets of a selection, if it names any that there are."""
+def _of_named_datasets(
+    infos: Collection[TaskSetInfo], selection: Selection
+) -> Collection[TaskSetInfo]:
+    """Return the task sets of the data sets that a selection names, or all if that leaves none."""
     return [info for info in infos if info.dataset in selection.datasets] or infos
 
 
 def sets_named(infos: Collection[TaskSetInfo], selection: Selection) -> list[TaskSetInfo]:
-    """Return those of some task sets that a selection names, or all."""
+    """Return the task sets that a selection names, or all if it names none."""
     task_sets = task_set_names(selection.task_sets)
     return [
         info
@@ -341,17 +343,16 @@ def sets_named(infos: Collection[TaskSetInfo], selection: Selection) -> list[Tas
 def _unknown(
     infos: Collection[TaskSetInfo], selection: Selection
 ) -> Iterator[tuple[str, str, Collection[str]]]:
-    """Yield the names of a selection that fit none of some task sets, with those to choose."""
-    datasets = [info.dataset for info in infos]
-    names = [str(info.name) for info in infos]
-    near = [str(info.name) for info in _near(infos, selection)]
-    for kind, requested, known, there in (
-        ("data set", selection.datasets, datasets, datasets),
-        ("task set", selection.task_sets, names, near),
-    ):
-        for name in requested:
-            if not {*task_set_names(name), name} & {*known}:  # of a ladder, one step will do
-                yield kind, name, dict.fromkeys(there)
+    """Yield each name of a selection that fits no task set: its kind, itself, names to choose."""
+    datasets = dict.fromkeys(info.dataset for info in infos)
+    for name in selection.datasets:
+        if name not in datasets:
+            yield "data set", name, datasets
+    names = {str(info.name) for info in infos}
+    choice = dict.fromkeys(str(info.name) for info in _of_named_datasets(infos, selection))
+    for name in selection.task_sets:
+        if not {*task_set_names(name), name} & names:  # one step of a ladder is enough
+            yield "task set", name, choice
 
 
 def validate(
@@ -361,14 +362,14 @@ def validate(
     taken: Collection[str] | None = None,
     allow_unbound: bool = False,
 ) -> Validated:
-    """Check a submission against a release, or several as one; or a log of one's own tasks.
+    """Check a submission, or several as one, against a release; or a log of one's own tasks.
 
     Parameters
     ----------
     submission
-        As read or recorded, a file, or a frame of pandas or polars; or several, which
+        A submission, a file, or a frame of pandas or polars; or several, which
         :func:`fslbench_data.merge` joins.  Or a log, as :func:`fslbench_data.open_log` takes or
-        gives it, for which the other parameters change nothing.
+        returns it, for which the other parameters change nothing.
     release
         The release that was answered; None is the one inside the package.
     taken

@@ -1,4 +1,4 @@
-"""SQL over a release and submissions: documented views of a locked DuckDB."""
+"""Offer SQL over a release and submissions, as views of a locked DuckDB."""
 
 from __future__ import annotations
 
@@ -49,19 +49,15 @@ VIEWS = {
     "dataset_means": "One row a method, or pair of methods, over data sets of the same ways and "
     "shots, and what the interval is about.",
 }
-"""The tables of a connection; the package's own queries are views besides.
+"""The tables of a connection, which also has the package's own queries as views.
 
 The last three are made when a query reads them.
 """
 
 _RESULTS = pa.schema(
     [
-        ("method", pa.string()),
-        ("is_reference", pa.bool_()),
-        ("dataset", pa.string()),
-        ("task_set", pa.string()),
-        ("task_id", pa.int32()),
-        ("run", pa.string()),
+        *schema(("method", str), ("is_reference", bool), ("dataset task_set", str)),
+        *schema(("task_id", int), ("run", str)),
         ("n_correct", schemas.WIDE_COUNTS),
         ("n_query", schemas.WIDE_COUNTS),
         ("class_correct", pa.list_(pa.int16())),
@@ -70,7 +66,6 @@ _RESULTS = pa.schema(
         ("correct", pa.list_(pa.int8())),
     ]
 )
-
 
 _TASK_SETS = schema(
     ("dataset task_set", str),
@@ -83,7 +78,7 @@ _OF_ATTRIBUTES = {"attributes": pa.list_(pa.string()), "inter_class": pa.list_(p
 
 
 class MadeWhenRead(Struct, frozen=True):
-    """A table that is made each time that it is read, a batch at a time."""
+    """A table that is made anew, batch by batch, each time that it is read."""
 
     schema: pa.Schema
     batches: Callable[[], Iterator[pa.RecordBatch]]
@@ -102,21 +97,21 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Open a DuckDB connection over a release and submissions to it, in this process.
 
-    A query takes as much memory and time as it needs: `memory` is what DuckDB counts,
-    and one function of one value may take more.  ``fslbench sql`` runs strangers' SQL.
+    A query takes as much memory and time as it needs: `memory` limits what DuckDB counts, but a
+    function of one value may take more.  ``fslbench sql`` runs strangers' SQL safely.
 
     Parameters
     ----------
     release, submissions, allow_unbound
         As of :func:`tables`.
     memory
-        At most so much, such as ``1GB``.
+        Limit of DuckDB's memory, such as ``1GB``.
 
     Returns
     -------
     duckdb.DuckDBPyConnection
-        With the views of :data:`VIEWS` and of ``analysis_sql/queries``; closed to files, network,
-        extensions and Python's variables, its configuration locked.
+        It has the views of :data:`VIEWS` and of ``analysis_sql/queries``, no access to files,
+        network, extensions and Python's variables, and a locked configuration.
     """
     from analysis_sql.queries.engine import open_database
 
@@ -136,8 +131,8 @@ def tables(
     release
         None is the one inside the package.
     submissions
-        Submissions, files or frames of them; each is validated.  Or a log of one's own tasks, with
-        its tasks in place of the release's.
+        Submissions, files or frames of them; each is validated.  Or a log of one's own tasks, which
+        take the place of the release's.
     allow_unbound
         Accept submissions that do not say which tasks they were made on.
 
@@ -164,7 +159,7 @@ def tables(
         return [score(own or read, release, allow_unbound=allow_unbound)]
 
     def sets() -> Iterator[TaskSetReport]:
-        return (each for report in reports() for each in report.sets)
+        return (task_set for report in reports() for task_set in report.sets)
 
     def means() -> Iterator[pa.RecordBatch]:
         rows = [row for report in reports() for row in report.dataset_means]
@@ -183,7 +178,7 @@ def tables(
             ]
             or [_RESULTS.empty_table()]
         ),
-        "scores": MadeWhenRead(SCORES, lambda: (score_batch(each.scores) for each in sets())),
+        "scores": MadeWhenRead(SCORES, lambda: (score_batch(s.scores) for s in sets())),
         "comparisons": MadeWhenRead(COMPARISONS, lambda: comparison_batches(sets())),
         "dataset_means": MadeWhenRead(DATASET_MEANS, means),
     }
@@ -192,12 +187,12 @@ def tables(
 def only_named(
     tables: Mapping[str, pa.Table | MadeWhenRead], sql: str, *, seconds: float, memory: str
 ) -> dict[str, pa.Table]:
-    """Make the tables that a query may read; others made on demand stay empty, to be listed.
+    """Make the tables that a query names; those made on demand that it does not name stay empty.
 
-    Raises a QueryError if they take longer, or more memory, than the query may.
+    Raises a QueryError if making them takes more time or memory than the query may.
     """
     made: dict[str, pa.Table] = {}
-    end, left = time.monotonic() + seconds, memory_bytes(memory)
+    end, bytes_left = time.monotonic() + seconds, memory_bytes(memory)
     for name, table in tables.items():
         if isinstance(table, pa.Table):
             made[name] = table
@@ -205,11 +200,11 @@ def only_named(
             batches = []
             for batch in table.batches():
                 batches.append(batch)
-                left -= batch.nbytes
-                if left < 0 or time.monotonic() > end:
+                bytes_left -= batch.nbytes
+                if bytes_left < 0 or time.monotonic() > end:
                     raise QueryError(
                         f"the table {name} takes more than {memory}"
-                        if left < 0
+                        if bytes_left < 0
                         else f"making the table {name} took more than {seconds:g} seconds",
                         fix="name fewer submissions, or allow more with --seconds and --memory",
                     )
@@ -220,12 +215,14 @@ def only_named(
 
 
 def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
-    """Return the views of a connection: name, what it holds, and its columns with their types."""
+    """Return each view of a connection: its name, what it holds, and its columns with types."""
     from analysis_sql.queries.engine import query_names, query_question
 
-    about = {**VIEWS, **{name: query_question(name) for name in query_names()}}
-    columns = {name: connection.execute(f"DESCRIBE {name}").fetchall() for name in about}
-    return [(n, text, ", ".join(f"{c[0]} {c[1]}" for c in columns[n])) for n, text in about.items()]
+    rows = []
+    for name, text in {**VIEWS, **{name: query_question(name) for name in query_names()}}.items():
+        columns = connection.execute(f"DESCRIBE {name}").fetchall()
+        rows.append((name, text, ", ".join(f"{column[0]} {column[1]}" for column in columns)))
+    return rows
 
 
 def _task_sets(release: Release) -> pa.Table:
@@ -251,7 +248,7 @@ def _task_sets(release: Release) -> pa.Table:
 
 
 def _tasks(release: Release) -> pa.Table:
-    """Return all task sets in one table; lists are of free length, since protocols differ."""
+    """Return all tasks in one table, with lists of any length, since protocols differ."""
     parts = []
     for info in release.task_sets:
         table = release.task_table(info)
@@ -263,7 +260,7 @@ def _tasks(release: Release) -> pa.Table:
             columns[field.name] = column
         for name, kind in _OF_ATTRIBUTES.items():
             columns.setdefault(name, pa.nulls(table.num_rows, kind))
-        parts.append(_of(pa.table(columns), dataset=info.dataset, task_set=str(info.name)))
+        parts.append(_labelled(pa.table(columns), dataset=info.dataset, task_set=str(info.name)))
     return pa.concat_tables(parts, promote_options="permissive")
 
 
@@ -272,16 +269,16 @@ def _attributes(release: Release) -> pa.Table:
     parts = [pa.schema([*head, *schemas.ATTRIBUTES]).empty_table()]
     for name in release.attribute_sets:
         for dataset in release.datasets_with("attributes", name):
-            table = _of(release.attributes(dataset, name), dataset=dataset, name=name)
+            table = _labelled(release.attributes(dataset, name), dataset=dataset, name=name)
             parts.append(pa.Table.from_arrays(table.columns, schema=parts[0].schema))
     return pa.concat_tables(parts)
 
 
 def _of_datasets(release: Release, kind: Kind) -> pa.Table:
     read = {"classes": release.classes, "images": release.images}[kind]
-    texts = ("dataset", "superclass") if kind == "classes" else ("dataset",)  # not all have both
-    parts = [_of(read(dataset), dataset=dataset) for dataset in release.datasets_with(kind)]
-    parts.append(pa.table({name: pa.array([], pa.string()) for name in texts}))
+    parts = [_labelled(read(dataset), dataset=dataset) for dataset in release.datasets_with(kind)]
+    always = ("dataset", "superclass") if kind == "classes" else ("dataset",)
+    parts.append(pa.table({name: pa.array([], pa.string()) for name in always}))
     return pa.concat_tables(parts, promote_options="default")
 
 
@@ -298,8 +295,8 @@ def _results(submission: Submission, *, is_reference: bool) -> pa.Table:
     return pa.table(columns, schema=_RESULTS)
 
 
-def _of(table: pa.Table, **texts: str) -> pa.Table:
-    """Return a table with columns of one text each before its own."""
+def _labelled(table: pa.Table, **texts: str) -> pa.Table:
+    """Put columns that hold one text each before a table's columns."""
     for place, (name, text) in enumerate(texts.items()):
         table = table.add_column(place, name, pa.repeat(text, table.num_rows))
     return table

@@ -1,6 +1,6 @@
-"""What to read of a report first: one task set of each data set and shots, and few comparisons.
+"""Choose what to read of a report first: primary task sets and few comparisons.
 
-The same for the terminal, a notebook, a page and a paper; it has no text.
+The terminal, notebooks, pages and papers show the same choice; there is no text in it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from fslbench_data.scoring.task_set_report import (
 )
 
 MOST_ACCURATE = 3
-"""Reference methods that a method is compared with where none is on its own features."""
+"""Reference methods that a method is compared with if none is on its own features."""
+
+SIGNIFICANT = (Verdict.BETTER, Verdict.WORSE)
+"""Verdicts of a significant difference."""
 
 
 class Mark(Enum):
@@ -41,7 +44,7 @@ class Mark(Enum):
 
 
 class Standing(Struct, frozen=True):
-    """A method on a task set, among others; `behind` the highest mean, percentage points."""
+    """A method's place on a task set; `behind` the highest mean by so many percentage points."""
 
     score: Score
     mark: Mark
@@ -49,7 +52,7 @@ class Standing(Struct, frozen=True):
 
 
 class Standings(Struct, frozen=True):
-    """Several methods on a primary task set; verdicts are adjusted for `family` pairs."""
+    """The places of methods on a primary task set; marks are adjusted for `family` pairs."""
 
     primary: TaskSetReport
     by_method: Mapping[str, Standing]
@@ -58,7 +61,7 @@ class Standings(Struct, frozen=True):
 
 
 def judged_of(task_set: TaskSetReport, positions: Iterable[int]) -> list[int]:
-    """Return which methods answered all tasks, whose number was fixed before."""
+    """Return the positions of methods that answered all tasks, whose number was fixed before."""
     whole = task_set.counts.tasks == task_set.scored.n_tasks
     return [i for i in positions if task_set.scores[i].ordinary and whole[i]]
 
@@ -77,20 +80,22 @@ def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
     """Compare some methods of a task set with the best of them, adjusted for all pairs."""
     scores = {i: task_set.scores[i] for i in positions}
     judged = judged_of(task_set, positions)
-    family, holm = 0, True
-    top = max(scores[i].accuracy.mean for i in judged or positions)
+    family, by_holm = 0, True
+    highest = max(scores[i].accuracy.mean for i in judged or positions)
     marks = dict.fromkeys(positions, Mark.UNJUDGED)
     if judged:
-        images, adjusted = behind_best(task_set, task_set.displayed_kinds[0], judged)
-        family, holm = adjusted.family, adjusted.by_holm
-        of_classes = task_set.kind_about("new classes")
-        classes = images if of_classes is None else behind_best(task_set, of_classes, judged)[0]
-        for i, by_images, by_classes in zip(judged, images, classes, strict=True):
-            marks[i] = Mark.SIGNIFICANT if by_classes else Mark.NEW_IMAGES
-            marks[i] = marks[i] if by_images else Mark.NOT_SIGNIFICANT
-            marks[i] = Mark.HIGHEST if scores[i].accuracy.mean > top - 1e-9 else marks[i]
-    of = {s.method: Standing(s, marks[i], top - s.accuracy.mean) for i, s in scores.items()}
-    return Standings(task_set, of, family, holm)
+        for_images, adjusted = behind_best(task_set, task_set.displayed_kinds[0], judged)
+        family, by_holm = adjusted.family, adjusted.by_holm
+        kind = task_set.kind_about("new classes")
+        for_classes = for_images if kind is None else behind_best(task_set, kind, judged)[0]
+        for i, images, classes in zip(judged, for_images, for_classes, strict=True):
+            marks[i] = Mark.SIGNIFICANT if classes else Mark.NEW_IMAGES
+            if scores[i].accuracy.mean > highest - 1e-9:
+                marks[i] = Mark.HIGHEST
+            elif not images:
+                marks[i] = Mark.NOT_SIGNIFICANT
+    placed = [Standing(s, marks[i], highest - s.accuracy.mean) for i, s in scores.items()]
+    return Standings(task_set, {one.score.method: one for one in placed}, family, by_holm)
 
 
 def best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
@@ -98,22 +103,23 @@ def best_first(names: Sequence[str], columns: Sequence[Standings]) -> list[str]:
 
     A method moves above the one before it if it is ahead on the task sets that both answer.
     """
-    of = {
-        name: {at: c.by_method[name].behind for at, c in enumerate(columns) if name in c.by_method}
-        for name in names
-    }
+    gaps: dict[str, dict[int, float]] = {name: {} for name in names}
+    for number, column in enumerate(columns):
+        for name in names:
+            if name in column.by_method:
+                gaps[name][number] = column.by_method[name].behind
 
-    def mean(gaps: Collection[float]) -> float:
-        return sum(gaps) / len(gaps) if gaps else 0.0
+    def mean(values: Collection[float]) -> float:
+        return sum(values) / len(values) if values else 0.0
 
-    def ahead(one: dict[int, float], other: dict[int, float]) -> bool:
-        both = sorted(one.keys() & other.keys())
-        return mean([one[at] for at in both]) < mean([other[at] for at in both])
+    def is_ahead(name: str, other: str) -> bool:
+        both = sorted(gaps[name].keys() & gaps[other].keys())
+        return mean([gaps[name][n] for n in both]) < mean([gaps[other][n] for n in both])
 
     placed: list[str] = []
-    for name in sorted(names, key=lambda name: mean(of[name].values())):
+    for name in sorted(names, key=lambda name: mean(gaps[name].values())):
         place = len(placed)
-        while place and ahead(of[name], of[placed[place - 1]]):
+        while place and is_ahead(name, placed[place - 1]):
             place -= 1
         placed.insert(place, name)
     return placed
@@ -124,36 +130,37 @@ def baselines(
 ) -> list[int]:
     """Return positions of the methods that the submission's method number `row` is compared with.
 
-    Those in `against`, if any; else its other methods, the references of its own features, or the
-    most accurate ones, and what a run with a rule to stop was run against.
+    They are those in `against`, if any; else the submission's other methods, the references on the
+    same features, or the most accurate ones, and the rival of a run with a rule to stop.
     """
     if against:
         return [i for i, name in enumerate(task_set.methods) if name in against and i != row]
-    own = len(task_set.requested)
-    peers = [*range(row), *range(row + 1, own)]
-    references = range(own, len(task_set.scores))
+    n_own = len(task_set.requested)
+    peers = [i for i in range(n_own) if i != row]
+    references = range(n_own, len(task_set.scores))
     if all_references:
         return [*peers, *references]
-    chosen = {*(_of_same_features(task_set, row) or _most_accurate(task_set, references))}
-    return [*peers, *sorted(chosen | {i for i in _rival(task_set, row) if i >= own})]
+    chosen = {*(_on_same_features(task_set, row) or _most_accurate(task_set, references))}
+    return [*peers, *sorted(chosen | {i for i in _rival(task_set, row) if i >= n_own})]
 
 
 def _rival(task_set: TaskSetReport, row: int) -> list[int]:
-    """Return the position of the method that a run with a rule to stop was run against, if any."""
+    """Return the position of the rival of a run with a rule to stop, if there is one."""
     stopped = task_set.scores[row].stopped
     if stopped is None or stopped.versus not in task_set.methods:
         return []
     return [task_set.methods.index(stopped.versus)]
 
 
-def _of_same_features(task_set: TaskSetReport, row: int) -> list[int]:
+def _on_same_features(task_set: TaskSetReport, row: int) -> list[int]:
+    """Return the positions of references on the features of a method, if these are known."""
     backbone = task_set.scores[row].backbone
     references = range(len(task_set.requested), len(task_set.scores))
     return [i for i in references if backbone and task_set.scores[i].backbone == backbone]
 
 
 def _most_accurate(task_set: TaskSetReport, positions: Iterable[int]) -> list[int]:
-    """Return a few methods from the highest mean down; those of only some tasks come last."""
+    """Return the first few by mean; methods that did not answer all tasks come last."""
 
     def order(position: int) -> tuple[bool, float]:
         accuracy = task_set.scores[position].accuracy
@@ -163,7 +170,7 @@ def _most_accurate(task_set: TaskSetReport, positions: Iterable[int]) -> list[in
 
 
 class Row(Struct, frozen=True):
-    """A single method on a primary task set: its comparisons, and those that a table has."""
+    """A single method on a primary task set: its comparisons, and those that a table shows."""
 
     primary: TaskSetReport
     score: Score
@@ -175,10 +182,10 @@ Question = Literal["new images", "new classes", "same images only"]
 
 
 class Tally(Struct, frozen=True):
-    """What the comparisons of a single method came to, for one question.
+    """Numbers of verdicts on a single method, for one question.
 
-    `better` and `worse` are significant after Holm's procedure over `family` comparisons,
-    `unadjusted` each alone; nothing can be concluded from `unknown`.
+    `better` and `worse` are Holm-adjusted over `family` comparisons, `unadjusted` are significant
+    each by itself, and `unknown` have no verdict.
     """
 
     question: Question
@@ -198,8 +205,9 @@ class Tally(Struct, frozen=True):
 class Summary(Struct, frozen=True):
     """The part of a report to read first.
 
-    `rows` and `tallies` are of a single method, `columns` of several; `references` are the
-    others in them. `other_sets`, `unshown`, `left_out` and `other_references` are not displayed.
+    `rows` and `tallies` are filled for a single method, `columns` for several; `references` are the
+    other methods in them.  `other_sets`, `unshown`, `left_out` and `other_references` are not
+    displayed.
     """
 
     signature: Signature
@@ -228,110 +236,109 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     all_references
         Compare with every reference method, not only the closest (:func:`baselines`).
     """
-    own = dict.fromkeys(name for each in report.sets for name in own_methods(each))
-    # of the methods that are compared with, only if all are
+    own = dict.fromkeys(name for task_set in report.sets for name in own_methods(task_set))
+    # methods in `against` are subjects only if all are in it
     subjects = [name for name in own if name not in report.against] or [*own]
     answering: set[str] = set()
-    together: list[tuple[TaskSetReport, set[int]]] = []
-    alone: list[tuple[TaskSetReport, int, list[int]]] = []
-    for each in primary_sets(report.sets):
-        of = {
-            row: baselines(each, row, report.against, all_references=all_references)
-            for row, name in enumerate(own_methods(each))
+    chosen: list[tuple[TaskSetReport, dict[int, list[int]]]] = []
+    for task_set in primary_sets(report.sets):
+        by_row = {
+            row: baselines(task_set, row, report.against, all_references=all_references)
+            for row, name in enumerate(own_methods(task_set))
             if name in subjects
         }
-        if not of:
-            continue
-        answering.update(each.methods[row] for row in of)
-        together.append((each, {*of}.union(*of.values())))
-        if len(of) == 1:
-            alone += [(each, *one) for one in of.items()]
+        if by_row:
+            answering.update(task_set.methods[row] for row in by_row)
+            chosen.append((task_set, by_row))
+    shown = [(task_set, {*by_row}.union(*by_row.values())) for task_set, by_row in chosen]
     displayed = [name for name in subjects if name in answering]
-    rows: tuple[Row, ...] = ()
+    rows: list[Row] = []
     columns: tuple[Standings, ...] = ()
     tallies: tuple[Tally, ...] = ()
     if len(displayed) == 1:
-        rows = tuple(_row(*one, named=bool(report.against)) for one in alone)
+        named = bool(report.against)
+        for task_set, by_row in chosen:
+            rows += [_row(task_set, row, by_row[row], named=named) for row in by_row]
         tallies = _tallies(rows)
     else:
-        columns = tuple(standings(each, sorted(some)) for each, some in together)
+        columns = tuple(standings(task_set, sorted(positions)) for task_set, positions in shown)
     in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.displayed}
     scores = tuple(
         score
-        for each, some in together
-        for i, score in enumerate(each.scores)
-        if i in some or (each.scored, score.method) in in_rows
+        for task_set, positions in shown
+        for i, score in enumerate(task_set.scores)
+        if i in positions or (task_set.scored, score.method) in in_rows
     )
     others = dict.fromkeys(s.method for s in scores if s.method not in answering)
-    every = (score for each in report.sets for score in each.scores)
-    references = {score.method for score in every if score.is_reference}
+    references = {score.method for score in report.scores if score.is_reference}
     return Summary(
         signature=report.signature,
         methods=tuple(best_first(displayed, columns)),
         references=tuple(best_first([*others], columns)),
-        rows=rows,
+        rows=tuple(rows),
         tallies=tallies,
         columns=columns,
         scores=scores,
-        other_sets=len(report.sets) - len(together),
+        other_sets=len(report.sets) - len(chosen),
         unshown=tuple(name for name in subjects if name not in displayed),
         left_out=len(report.left_out),
         other_references=0 if report.against else len(references - others.keys() - answering),
     )
 
 
-def _row(each: TaskSetReport, row: int, compared: Sequence[int], *, named: bool) -> Row:
-    displayed = dict.fromkeys(compared)
+def _row(task_set: TaskSetReport, row: int, compared: Sequence[int], *, named: bool) -> Row:
+    """Compare a single method; unless baselines were `named`, only the closest are displayed."""
+    displayed = [*compared]
     if not named:
-        others = [i for i in range(len(each.scores)) if i != row]
-        best = (_most_accurate(each, some)[:1] for some in (_of_same_features(each, row), others))
-        displayed = dict.fromkeys([*_rival(each, row), *(i for some in best for i in some)])
-    every = [*dict.fromkeys([*compared, *displayed])]
-    made = each.comparisons_of(row, np.array(every, np.int64)) if every else []
-    of = dict(zip(every, (c.displayed for c in made), strict=True))
+        others = [i for i in range(len(task_set.scores)) if i != row]
+        closest = _most_accurate(task_set, _on_same_features(task_set, row))[:1]
+        best = _most_accurate(task_set, others)[:1]
+        displayed = [*dict.fromkeys([*_rival(task_set, row), *closest, *best])]
+    positions = [*dict.fromkeys([*compared, *displayed])]
+    made = task_set.comparisons_of(row, np.array(positions, np.int64)) if positions else []
+    comparisons = dict(zip(positions, (c.displayed for c in made), strict=True))
     return Row(
-        each,
-        each.scores[row],
-        tuple(of[i] for i in compared),
-        tuple(of[i] for i in displayed),
+        task_set,
+        task_set.scores[row],
+        tuple(comparisons[i] for i in compared),
+        tuple(comparisons[i] for i in displayed),
     )
 
 
 def _tallies(rows: Sequence[Row]) -> tuple[Tally, ...]:
-    """Count verdicts of a single method, alone and after Holm's procedure, for each question."""
+    """Count the verdicts on a single method for each question, unadjusted and Holm-adjusted."""
     found: dict[Question, tuple[list[Verdict], list[float]]] = {}
     for row in rows:
         position, p_values = row.primary.methods.index, cache(row.primary.p_values)
         for comparison in row.compared:
-            at = position(comparison.method), position(comparison.versus)
-            first = comparison.interval_kind
+            pair = position(comparison.method), position(comparison.versus)
+            primary = comparison.interval_kind
             questions: dict[Question, IntervalKind | None] = {
-                "same images only" if first == "closed" else "new images": first,
+                "same images only" if primary == "closed" else "new images": primary,
                 "new classes": row.primary.kind_about("new classes"),
             }
             for question, kind in questions.items():
                 if kind is not None and kind in comparison.intervals:
                     verdicts, p = found.setdefault(question, ([], []))
                     verdicts.append(comparison.intervals[kind].verdict)
-                    p.append(float(p_values(kind)[at]))
-    return tuple(_tally(question, *of, rows[0].primary.level) for question, of in found.items())
+                    p.append(float(p_values(kind)[pair]))
+    return tuple(
+        _tally(question, verdicts, p, rows[0].primary.level)
+        for question, (verdicts, p) in found.items()
+    )
 
 
 def _tally(
     question: Question, verdicts: Sequence[Verdict], p: Sequence[float], level: float
 ) -> Tally:
     adjusted = holm(np.array(p))
-    kept = conclusive(adjusted, level) | np.isnan(p)
-    better, worse = ([*compress(verdicts, kept)].count(claim) for claim in _CLAIMS)
+    kept = [*compress(verdicts, conclusive(adjusted, level) | np.isnan(p))]
     return Tally(
         question,
         compared=len(verdicts),
-        better=better,
-        worse=worse,
-        unadjusted=sum(verdict in _CLAIMS for verdict in verdicts),
+        better=kept.count(Verdict.BETTER),
+        worse=kept.count(Verdict.WORSE),
+        unadjusted=sum(verdict in SIGNIFICANT for verdict in verdicts),
         unknown=sum(verdict is Verdict.NOT_ESTIMABLE for verdict in verdicts),
         family=int((~np.isnan(adjusted)).sum()),
     )
-
-
-_CLAIMS = (Verdict.BETTER, Verdict.WORSE)

@@ -1,4 +1,4 @@
-"""Read a log of one's own random tasks: the draws, and the results of methods."""
+"""Read a log of own random tasks: what was drawn, and how methods did."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NEEDED = ("method", "task", "class_ids")
 ROLES = ("support_ids", "query_ids")
 COUNTS = ("n_correct", "n_query")
 RUN_NAMES = ("run", "seed", "trial", "fold")
-"""Columns that may name a method's training runs; all but the first only where a task repeats."""
+"""Columns that may name a method's training runs; others than the first only if tasks repeat."""
 RIGHT = "correct"
 DATASET = "dataset"
 EXPECTED = (
@@ -44,10 +44,10 @@ EXPECTED = (
     " or accuracy"
 )
 MOST_SHOTS, LEAST_TASKS = 4, 20
-"""Numbers of shots up to which tasks are parted by them, and tasks that each must have."""
+"""Tasks are split by shots if these are at most so many, each with at least so many tasks."""
 
-_AGREE = 1e-4
-"""Accuracies that differ by less, as in half precision, agree."""
+_TOLERANCE = 1e-4
+"""Difference, as by half precision, up to which accuracies agree."""
 WHOLE_TASK = (
     "of every task all images, support and query: support_ids and query_ids, or both together in "
     "image_ids"
@@ -59,14 +59,13 @@ Ints = NDArray[np.int64]
 class TaskLog(Struct, frozen=True, eq=False):
     """Tasks that reuse images, one row a method, run and task; R rows in the order of the log.
 
-    `method`, `task` and `run` (R,) are positions among `methods`, `tasks` and `runs`, `class_ids`
-    (R, K) and `image_ids` (R, K, m) among `classes` and `images`, support before query; where tasks
-    differ in shape, :data:`ABSENT` fills places. `shots` (R, K) says how many images of each class
-    are support, 0 where nothing does. `y` (R,) is an accuracy, or another statistic, 0 to 1.
-    `n_query` (R,) is how many queries `y` counts, 0 where nothing is counted; `roles` whether
-    query images are named. `right` (R, most queries) is 1 where a query was answered rightly, class
-    by class, 0 after a task's last; None where the log does not say. `dataset` is empty in a log
-    without the column, and `row` (R,) are the rows of the source.
+    `method`, `task` and `run` (R,) are positions in `methods`, `tasks` and `runs`, `class_ids`
+    (R, K) and `image_ids` (R, K, m) in `classes` and `images`, support before query, filled up with
+    :data:`ABSENT`.  `shots` (R, K) is how many images of each class are support, 0 if the log does
+    not say.  `y` (R,) is an accuracy or another statistic, 0 to 1.  `n_query` (R,) is how many
+    queries `y` counts, 0 if it is no count; `roles` whether query images are named.  `right` (R,
+    most queries) is 1 where a query is correct, class by class, and 0 after a task's last; None if
+    the log does not say.  `dataset` is empty without the column; `row` (R,) are the source's rows.
     """
 
     methods: tuple[str, ...]
@@ -89,14 +88,11 @@ class TaskLog(Struct, frozen=True, eq=False):
     dataset: str
     row: Ints
     of_several: bool = False
-    """Whether the source has other data sets, too."""
+    """Whether the source also has other data sets."""
 
     @classmethod
     def read(cls, source: object) -> list[TaskLog]:
-        """Read what :func:`fslbench_data.open_log` takes, each data set by itself.
-
-        An FSLBenchError says what is wrong.
-        """
+        """Read what :func:`fslbench_data.open_log` takes, a log a data set; raises its errors."""
         where, table = log_table(source)
         _check_columns(table, where)
         methods, method = names_in(table.column("method"), "method", where)
@@ -110,88 +106,88 @@ class TaskLog(Struct, frozen=True, eq=False):
         images, image_ids, shots = _images(table, ways, where)
         roles = "query_ids" in table.column_names
         n_query = (image_ids >= 0).sum(axis=(1, 2)) - shots.sum(axis=1)
-        told = _shots(table, shots, ways, where)
-        _check_room(table, image_ids, n_query if roles else None, told, where)
+        declared = _shots(table, shots, ways, where)
+        _check_image_numbers(table, image_ids, n_query if roles else None, declared, where)
         right = _right(table, n_query, where) if RIGHT in table.column_names else None
         y, counted = _values(table, right, n_query, where)
-        every = np.arange(table.num_rows)
-        no_runs = (), np.zeros_like(every), ""
+        row = np.arange(table.num_rows)
+        no_runs = (), np.zeros_like(row), ""
         whole = cls(methods, tasks, classes, images, method, task, class_ids, image_ids, y, counted,
-                    where, roles, shots, *no_runs, right, "", every)  # fmt: skip
+                    where, roles, shots, *no_runs, right, "", row)  # fmt: skip
         logs = []
-        for name, at in rows_by_dataset(table, where):
-            log = whole if at is None else whole._of(name, at)
-            some = table if at is None else table.take(at)
-            runs, run, column = _runs(some, log.method, log.task, log.shots.max(axis=1), log.source)
+        for name, rows_ in rows_by_dataset(table, where):
+            log = whole if rows_ is None else whole._of_dataset(name, rows_)
+            part = table if rows_ is None else table.take(rows_)
+            runs, run, column = _runs(part, log.method, log.task, log.shots.max(axis=1), log.source)
             logs.append(replace(log, runs=runs, run=run, run_column=column, dataset=name))
         return logs
 
     @property
     def name(self) -> str:
-        """The data set, ``log`` where it has no name."""
+        """The data set, or ``log`` if it has no name."""
         return self.dataset or "log"
 
     @property
     def queries(self) -> int:
-        """How many queries every task has, where as many are counted in all, else 0."""
+        """How many queries every task counts, 0 if tasks differ or count none."""
         return int(self.n_query[0]) if (self.n_query == self.n_query[0]).all() else 0
 
-    def rows(self, at: Ints | Sequence[int]) -> str:
-        """Name some rows as messages do."""
-        return rows(self.row[at])
+    def rows(self, chosen: Ints | Sequence[int]) -> str:
+        """Name some rows for an error."""
+        return rows(self.row[chosen])
 
-    def _of(self, name: str, at: Ints) -> TaskLog:
-        """Return the rows of a data set, with its own tasks, classes and images."""
-        part = self._some(at)
-        tasks, task = _in_use(self.tasks, part.task)
-        classes, class_ids = _in_use(self.classes, part.class_ids)
-        images, image_ids = _in_use(self.images, part.image_ids)
+    def _of_dataset(self, name: str, chosen: Ints) -> TaskLog:
+        """Return the rows of a data set, with only its tasks, classes and images."""
+        part = self._take(chosen)
+        tasks, task = _used_names(self.tasks, part.task)
+        classes, class_ids = _used_names(self.classes, part.class_ids)
+        images, image_ids = _used_names(self.images, part.image_ids)
         return replace(part, tasks=tasks, task=task, classes=classes, class_ids=class_ids,
                        images=images, image_ids=image_ids, of_several=True,
                        source=f"{self.source}, data set {name}")  # fmt: skip
 
     def by_shots(self) -> list[TaskLog]:
-        """Split tasks of different numbers of shots, if all have few of them and each many tasks.
+        """Split tasks of few different numbers of shots, such as 1 and 5, with many tasks each.
 
-        Of tasks whose classes have as many shots each, such as 1 and 5; others stay together.
+        Tasks whose classes differ in shots stay together.
         """
-        of_row, ways = self.shots.max(axis=1), (self.class_ids >= 0).sum(axis=1)
-        alike = (self.shots.sum(axis=1) == ways * of_row).all()
-        numbers = np.unique(of_row)
-        each = [np.unique(self.task[of_row == number]).size for number in numbers]
-        if not (
-            self.roles and alike and 1 < numbers.size <= MOST_SHOTS and min(each) >= LEAST_TASKS
-        ):
+        shots, ways = self.shots.max(axis=1), (self.class_ids >= 0).sum(axis=1)
+        same_for_classes = (self.shots.sum(axis=1) == ways * shots).all()
+        numbers = np.unique(shots)
+        few = self.roles and same_for_classes and 1 < numbers.size <= MOST_SHOTS
+        tasks = [np.unique(self.task[shots == number]).size for number in numbers]
+        if not few or min(tasks) < LEAST_TASKS:
             return [self]
-        return [self._some(np.flatnonzero(of_row == number)) for number in numbers]
+        return [self._take(np.flatnonzero(shots == number)) for number in numbers]
 
-    def _some(self, at: Ints) -> TaskLog:
-        """Return some rows, with the names of their methods and tasks as wide as they are."""
-        methods, method = _in_use(self.methods, self.method[at])
-        there = self.image_ids[at] >= 0
-        ways, places = there.any(axis=(0, 2)).sum(), there.any(axis=(0, 1)).sum()
+    def _take(self, chosen: Ints) -> TaskLog:
+        """Return some rows, with only their methods, and arrays only as wide as their tasks."""
+        methods, method = _used_names(self.methods, self.method[chosen])
+        present = self.image_ids[chosen] >= 0
+        ways, places = present.any(axis=(0, 2)).sum(), present.any(axis=(0, 1)).sum()
+        per_row = {n: getattr(self, n)[chosen] for n in ("task", "run", "y", "n_query", "row")}
         return replace(
             self,
             methods=methods,
             method=method,
-            class_ids=self.class_ids[at, :ways],
-            image_ids=self.image_ids[at, :ways, :places],
-            shots=self.shots[at, :ways],
-            right=None if self.right is None else self.right[at, : self.n_query[at].max()],
-            **{name: getattr(self, name)[at] for name in ("task", "run", "y", "n_query", "row")},
+            class_ids=self.class_ids[chosen, :ways],
+            image_ids=self.image_ids[chosen, :ways, :places],
+            shots=self.shots[chosen, :ways],
+            right=None if self.right is None else self.right[chosen, : self.n_query[chosen].max()],
+            **per_row,
         )
 
 
-def _in_use(names: Sequence[str], codes: Ints) -> tuple[tuple[str, ...], Ints]:
-    """Return the names that are used, and codes among these; :data:`ABSENT` stays."""
-    used = np.unique(codes[codes >= 0])
-    place = np.full(len(names) + 1, ABSENT)  # the last is of places without any
-    place[used] = np.arange(used.size)
-    return tuple(names[i] for i in used.tolist()), place[codes]
+def _used_names(names: Sequence[str], positions: Ints) -> tuple[tuple[str, ...], Ints]:
+    """Return the names that occur, and the positions among them; :data:`ABSENT` stays."""
+    used = np.unique(positions[positions >= 0])
+    new = np.full(len(names) + 1, ABSENT)  # the last is for ABSENT
+    new[used] = np.arange(used.size)
+    return tuple(names[i] for i in used.tolist()), new[positions]
 
 
 def rows_by_dataset(table: pa.Table, where: str) -> list[tuple[str, Ints | None]]:
-    """Return the names of data sets with their rows, None for all; no name without the column."""
+    """Return names of data sets with their rows; None for all, and no name without the column."""
     if DATASET not in table.column_names:
         return [("", None)]
     names, dataset = names_in(as_texts(table.column(DATASET)), DATASET, where)
@@ -203,10 +199,7 @@ def rows_by_dataset(table: pa.Table, where: str) -> list[tuple[str, Ints | None]
 
 
 def log_table(source: object) -> tuple[str, pa.Table]:
-    """Return the name of a log in messages, and its columns; or those of several logs.
-
-    Several have the same columns, of other methods, other runs, or other shots.
-    """
+    """Return a log's name for errors, and its table; join several logs of the same columns."""
     if (several := several_logs(source)) is None:
         where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
         needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run", DATASET)
@@ -234,7 +227,7 @@ def log_table(source: object) -> tuple[str, pa.Table]:
 
 
 def _plain(table: pa.Table, where: str) -> pa.Table:
-    """Return the names of tasks as texts and lists as lists, however a file has them."""
+    """Return a table with names of tasks as texts and lists as lists, whatever the file's form."""
     made = {}
     for name in table.column_names:
         column = table.column(name)
@@ -249,7 +242,7 @@ def _plain(table: pa.Table, where: str) -> pa.Table:
 
 
 def as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return integers, also where a frame has them as floats, as texts; others as they are."""
+    """Return integers, also those that a frame has as floats, as texts; other columns as is."""
     column = columns.whole_numbers(column)
     return column.cast(pa.string()) if pa.types.is_integer(column.type) else column
 
@@ -261,10 +254,10 @@ def _check_columns(table: pa.Table, where: str) -> None:
         missing += [name for name in ROLES if name not in names]
     elif "image_ids" not in names:
         missing.append("support_ids and query_ids (or image_ids)")
-    counted, direct = any(name in names for name in COUNTS), "accuracy" in names
-    if counted and not direct:
+    counted, has_accuracy = any(name in names for name in COUNTS), "accuracy" in names
+    if counted and not has_accuracy:
         missing += [name for name in COUNTS if name not in names]
-    elif not counted and not direct and RIGHT not in names:
+    elif not counted and not has_accuracy and RIGHT not in names:
         missing.append(f"{RIGHT} (or n_correct and n_query, or accuracy)")
     if missing:
         raise SchemaError(
@@ -272,13 +265,13 @@ def _check_columns(table: pa.Table, where: str) -> None:
             where=f"{where}, whose columns for a log are {listing(names) or 'none'}",
             expected=EXPECTED,
             fix=column_remedy(names, missing)
-            if direct and "class_ids" in missing
+            if has_accuracy and "class_ids" in missing
             else "rename or add the columns, which the first line of a CSV file names; results on "
             "a release's tasks are no log: fslbench score takes them",
         )
     for twice, what, fix in (
         (
-            counted and direct,
+            counted and has_accuracy,
             "how a method did: by counts and by accuracy",
             "leave out the one that the interval is not about",
         ),
@@ -295,9 +288,9 @@ def _check_columns(table: pa.Table, where: str) -> None:
 
 
 class Lists(NamedTuple):
-    """A list column: all values in a row, the row of each, and how long lists are.
+    """The values of a list column, the row of each, and how long the lists are.
 
-    `lengths` are those of rows and, of lists of lists, those within.
+    For lists of lists there are two `lengths`: of the outer lists, and of the inner ones.
     """
 
     values: pa.Array
@@ -308,28 +301,31 @@ class Lists(NamedTuple):
 def _images(table: pa.Table, ways: Ints, where: str) -> tuple[tuple[str, ...], Ints, Ints]:
     """Return names of images, positions among them (R, K, m), support first, and shots (R, K)."""
     names = [name for name in (*ROLES, "image_ids") if name in table.column_names]
-    lists = [_id_lists(table.column(name), name, where) for name in names]
-    counts = [_of_classes(each, name, ways, where) for name, each in zip(names, lists, strict=True)]
-    values = [each.values for each in lists]
+    lists, counts = [], []  # counts of images of each class of each task
+    for name in names:
+        lists.append(_id_lists(table.column(name), name, where))
+        counts.append(_images_per_class(lists[-1], name, ways, where))
+    values = [column.values for column in lists]
     if len({value.type for value in values}) > 1:
         values = [pc.cast(value, pa.string()) for value in values]
     labels, codes = _labels(pa.concat_arrays(values))
     parts = np.split(codes, np.cumsum([len(value) for value in values])[:-1])
     row = np.repeat(np.arange(len(ways)), ways)
-    place = np.arange(len(row)) - np.repeat(np.cumsum(ways) - ways, ways)
+    class_place = np.arange(len(row)) - np.repeat(np.cumsum(ways) - ways, ways)
     images = np.full((len(ways), int(ways.max()), int(np.max(sum(counts)))), ABSENT, np.int64)
     before, shots = np.zeros_like(row), np.zeros(images.shape[:2], np.int64)
-    for own, part in zip(counts, parts, strict=True):
-        first = np.repeat(np.cumsum(own) - own - before, own)
-        images[np.repeat(row, own), np.repeat(place, own), np.arange(len(part)) - first] = part
-        before = before + own
+    for count, part in zip(counts, parts, strict=True):
+        first = np.repeat(np.cumsum(count) - count - before, count)
+        image_place = np.arange(len(part)) - first
+        images[np.repeat(row, count), np.repeat(class_place, count), image_place] = part
+        before = before + count
     if len(names) > 1:
-        shots[row, place] = counts[0]
+        shots[row, class_place] = counts[0]
     return labels, images, shots
 
 
-def _of_classes(lists: Lists, name: str, ways: Ints, where: str) -> Ints:
-    """Return how many of its images each class of each task has, one after another."""
+def _images_per_class(lists: Lists, name: str, ways: Ints, where: str) -> Ints:
+    """Return the number of images of each class of each task, one task after another."""
     number, *inner = lists.lengths
     if inner:
         if (bad := np.flatnonzero(number != ways)).size:
@@ -351,34 +347,34 @@ def _of_classes(lists: Lists, name: str, ways: Ints, where: str) -> Ints:
 
 
 def _shots(table: pa.Table, logged: Ints, ways: Ints, where: str) -> Ints:
-    """Return what the column `shots` says of each row (R,), 0 where it is no whole number.
+    """Return the column `shots` (R,), 0 where it is no whole number.
 
-    Refuses others than the `logged` support_ids (R, K), where all classes have as many.
+    Refuses numbers that differ from the `logged` support_ids (R, K) of each class.
     """
-    none = np.zeros(table.num_rows, np.int64)
+    unknown = np.zeros(table.num_rows, np.int64)
     if "shots" not in table.column_names:
-        return none
+        return unknown
     column = table.column("shots")
     try:
         column = pc.fill_null(column, pa.scalar(0).cast(column.type))
-        told = columns.integers(column, "task_id", where)
+        shots = columns.integers(column, "task_id", where)
     except (FSLBenchError, pa.ArrowException):
-        return none
+        return unknown
     most = logged.max(axis=1)
-    alike = (told > 0) & (most > 0) & (logged.sum(axis=1) == ways * most)
-    if (bad := np.flatnonzero(alike & (told != most))).size:
+    comparable = (shots > 0) & (most > 0) & (logged.sum(axis=1) == ways * most)
+    if (bad := np.flatnonzero(comparable & (shots != most))).size:
         raise SchemaError(
-            f"shots is {told[bad[0]]} and a task has {most[bad[0]]} support_ids of each class",
+            f"shots is {shots[bad[0]]} and a task has {most[bad[0]]} support_ids of each class",
             where=f"{where}, {rows(bad)}",
             expected=WHOLE_TASK,
         )
-    return told
+    return shots
 
 
-def _check_room(
+def _check_image_numbers(
     table: pa.Table, image_ids: Ints, logged: Ints | None, shots: Ints, where: str
 ) -> None:
-    """Refuse logs that visibly lack images of support, or of query."""
+    """Refuse tasks that lack images of support, or of query, by `shots` and `logged` queries."""
     if COUNTS[1] not in table.column_names:
         return
     queries = columns.integers(table.column(COUNTS[1]), COUNTS[1], where)
@@ -408,30 +404,29 @@ def _runs(
 ) -> tuple[Any, Ints, str]:
     """Return the names of training runs, the run of each row (R,), and the column that names them.
 
-    Without `run`, another column is taken if it alone distinguishes rows of a method and task.
-    Tasks of other numbers of shots may have the same names.  Warns of one that looks like runs and
-    is not taken, since no task is in two of them.
+    Without `run`, another column is taken if it distinguishes rows of the same method and task;
+    tasks of different shots may have the same names.  A column that looks like runs, but in which
+    no task has two values, is not taken, with a warning.
     """
     if "run" in table.column_names:
         column = columns.text_column(table.column("run"), "run", where)
         return *names_in(pc.fill_null(column.cast(pa.string()), ""), "run", where), "run"
-    there = [name for name in RUN_NAMES[1:] if name in table.column_names]
-    perhaps = {name: columns.whole_numbers(table.column(name)) for name in there}
-    perhaps = {
-        name: column
-        for name, column in perhaps.items()
-        if not column.null_count
-        and (columns.is_text(column.type) or pa.types.is_integer(column.type))
-    }
+    candidates = {}
+    for name in RUN_NAMES[1:]:
+        if name in table.column_names:
+            column = columns.whole_numbers(table.column(name))
+            is_name = columns.is_text(column.type) or pa.types.is_integer(column.type)
+            if is_name and not column.null_count:
+                candidates[name] = column
     for keys in ((method, task), (method, task, shots)):
         if not _repeats(*keys):
             break
-        for name, column in perhaps.items():
+        for name, column in candidates.items():
             column = columns.text_column(column, "run", where).cast(pa.string())
             names, run = names_in(column, name, where)
             if not _repeats(*keys, run):
                 return names, run, name
-    for name, column in perhaps.items():
+    for name, column in candidates.items():
         number = pc.count_distinct(column).as_py()
         if 1 < number <= table.num_rows // LEAST_TASKS:
             warnings.warn(
@@ -449,14 +444,14 @@ def _repeats(*keys: Ints) -> bool:
 
 
 def names_in(column: pa.ChunkedArray, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
-    """Return names in the order in which they first appear, and each row's position (R,)."""
+    """Return names in the order of their first rows, and each row's position among them (R,)."""
     texts = columns.text_column(column, name, where, nulls=False).cast(pa.string())
     codes = texts.combine_chunks().dictionary_encode()
     return tuple(codes.dictionary.to_pylist()), codes.indices.to_numpy().astype(np.int64)
 
 
 def _labels(values: pa.Array) -> tuple[tuple[str, ...], Ints]:
-    """Return different ids, integers by number and texts by characters, and values' positions."""
+    """Return the distinct ids, sorted as numbers or texts, and each value's position."""
     codes = columns.encoded(values)
     names = codes.dictionary.to_pylist()
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -464,14 +459,14 @@ def _labels(values: pa.Array) -> tuple[tuple[str, ...], Ints]:
 
 
 def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
-    """Return the ids of every row; lists of lists, a list a class, are flattened."""
+    """Return the ids of every row; lists of lists, one a class, are flattened."""
     lengths: list[Ints] = []
-    at_row, empty = np.arange(len(column)), np.zeros(len(column), np.bool_)
+    row, empty = np.arange(len(column)), np.zeros(len(column), np.bool_)
     while columns.is_list(column.type) and len(lengths) < 2:
-        _check_complete(column, at_row, name, where)
+        _check_complete(column, row, name, where)
         lengths.append(pc.list_value_length(column).to_numpy().astype(np.int64))
-        empty[at_row[lengths[-1] < 1]] = True
-        at_row = np.repeat(at_row, lengths[-1])
+        empty[row[lengths[-1] < 1]] = True
+        row = np.repeat(row, lengths[-1])
         column = pa.chunked_array([c.flatten() for c in column.chunks], column.type.value_type)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -488,7 +483,7 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
             fix=f"write `{name}` as lists; in CSV as JSON, such as "
             f"{'[1, 0], not [1.0, 0.0]' if name == RIGHT else '[3, 0, 7], not [3.0, 0.0]'}",
         )
-    _check_complete(column, at_row, name, where)
+    _check_complete(column, row, name, where)
     if empty.any():
         what = name.replace("class_ids", "classes").replace("image_ids", "images")
         raise SchemaError(
@@ -496,12 +491,13 @@ def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
             where=f"{where}, {name} of {rows(np.flatnonzero(empty))}",
             expected="the classes of every task, and images of each class",
         )
-    return Lists(column.combine_chunks(), at_row, lengths)
+    return Lists(column.combine_chunks(), row, lengths)
 
 
-def _check_complete(column: pa.ChunkedArray, at_row: Ints, name: str, where: str) -> None:
+def _check_complete(column: pa.ChunkedArray, row: Ints, name: str, where: str) -> None:
+    """Refuse nulls among the values of a column, each of which is of a `row`."""
     if column.null_count:
-        bad = np.unique(at_row[columns.where_true(column.is_null())])
+        bad = np.unique(row[columns.where_true(column.is_null())])
         raise SchemaError(
             f"{name} is null, or holds a null",
             where=f"{where}, {rows(bad)}",
@@ -512,14 +508,14 @@ def _check_complete(column: pa.ChunkedArray, at_row: Ints, name: str, where: str
 
 
 def _right(table: pa.Table, queries: Ints, where: str) -> NDArray[np.uint8]:
-    """Return which queries were right, 0 or 1 (R, most queries), in the order of the query_ids."""
+    """Return whether queries are correct, 0 or 1 (R, most queries), in the order of query_ids."""
     found = _id_lists(table.column(RIGHT), RIGHT, where)
     right, number = found.values.to_numpy(zero_copy_only=False), np.bincount(found.row)
     fix = "log correct=(prediction == label).int().tolist()"
     if (bad := np.flatnonzero(number != queries)).size or right.dtype.kind not in "iu":
-        at = bad[0] if bad.size else 0
+        first = bad[0] if bad.size else 0
         raise SchemaError(
-            f"a task has {queries[at]} query_ids and {number[at]} entries of "
+            f"a task has {queries[first]} query_ids and {number[first]} entries of "
             f"{found.values.type} in {RIGHT}",
             where=f"{where}, {rows(bad if bad.size else [0])}",
             expected="1 or 0 for every query, in the order of query_ids",
@@ -539,10 +535,10 @@ def _right(table: pa.Table, queries: Ints, where: str) -> NDArray[np.uint8]:
 def _values(
     table: pa.Table, right: NDArray[np.uint8] | None, logged: Ints, where: str
 ) -> tuple[NDArray[np.float64], Ints]:
-    """Return accuracies (R,), 0 to 1, and the queries of each task, 0 where unknown.
+    """Return accuracies (R,), 0 to 1, and the number of queries of each task, 0 if unknown.
 
-    From `right` where it is known, of the queries `logged`; counts and accuracies must agree with
-    it.
+    If `right` is known, they follow from it and the `logged` numbers of queries; the log's counts
+    and accuracies must agree with it.
     """
     names = table.column_names
     if right is None and "accuracy" in names:
@@ -551,28 +547,28 @@ def _values(
         counts, queries = (columns.integers(table.column(name), name, where) for name in COUNTS)
     else:
         counts, queries = right.sum(axis=1, dtype=np.int64), logged
-        for name in (name for name in ("accuracy", COUNTS[0]) if name in names):
+        for name in [name for name in ("accuracy", COUNTS[0]) if name in names]:
             column = table.column(name)
             if name in COUNTS:
                 wrong = columns.integers(column, name, where) != counts
             else:
-                wrong = np.abs(_accuracies(column, where) - counts / queries) > _AGREE
-            if (at := np.flatnonzero(wrong)).size:
+                wrong = np.abs(_accuracies(column, where) - counts / queries) > _TOLERANCE
+            if (bad := np.flatnonzero(wrong)).size:
                 raise ContradictionError(
-                    f"{name} is {column[int(at[0])].as_py()!r:.40} where {RIGHT} has "
-                    f"{counts[at[0]]} of {queries[at[0]]}",
-                    where=f"{where}, {rows(at)}",
+                    f"{name} is {column[int(bad[0])].as_py()!r:.40} where {RIGHT} has "
+                    f"{counts[bad[0]]} of {queries[bad[0]]}",
+                    where=f"{where}, {rows(bad)}",
                     expected=f"what follows from {RIGHT}",
                     fix=f"leave {name} out, or log {RIGHT} of the same queries",
                 )
-    for what, bad in (
+    for what, wrong in (
         ("n_query is not above 0", queries < 1),
         ("n_correct is below 0 or above n_query", (counts < 0) | (counts > queries)),
     ):
-        if bad.any():
+        if wrong.any():
             raise CountError(
                 what,
-                where=f"{where}, {rows(np.flatnonzero(bad))}",
+                where=f"{where}, {rows(np.flatnonzero(wrong))}",
                 expected="n_correct of n_query queries, those of the whole task",
             )
     return counts / queries, queries
@@ -583,10 +579,10 @@ def _accuracies(column: pa.ChunkedArray, where: str) -> NDArray[np.float64]:
         numbers: NDArray[np.float64] = pc.cast(column, pa.float64()).to_numpy()
     except pa.ArrowException:
         texts = column.to_pylist()
-        at = next((i for i, text in enumerate(texts) if columns.as_float(text) is None), 0)
+        first = next((i for i, text in enumerate(texts) if columns.as_float(text) is None), 0)
         raise SchemaError(
-            f"accuracy is {quoted(texts[at], 40)}",
-            where=f"{where}, {rows([at])}",
+            f"accuracy is {quoted(texts[first], 40)}",
+            where=f"{where}, {rows([first])}",
             expected="a number from 0 to 1",
         ) from None
     if (bad := np.flatnonzero(~np.isfinite(numbers))).size:

@@ -1,4 +1,4 @@
-"""The results on a task set, and the tables of scores and comparisons."""
+"""Report the results on a task set; make tables of scores and comparisons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import CLASS_AWARE
@@ -56,7 +56,7 @@ _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int32(), float: pa.float64
 
 
 def schema(*columns: tuple[str, type]) -> pa.Schema:
-    """Make a schema of names, parted by blanks, and their types."""
+    """Make a schema from pairs of blank-separated names and their type."""
     return pa.schema([(name, _ARROW[kind]) for names, kind in columns for name in names.split()])
 
 
@@ -84,34 +84,33 @@ COMPARISONS = schema(
     ("is_bound", bool),
 )
 COMPARED = pa.schema([*COMPARISONS, *schema(("trained versus_trained", bool))])
-"""The same, and whether both methods are trained."""
+"""The columns of :data:`COMPARISONS`, and whether the two methods are trained."""
 
 
 def score_batch(scores: Iterable[Score]) -> pa.RecordBatch:
     """Return scores as rows of :data:`SCORES`, one a score and kind of interval."""
     rows = []
     for score in scores:
-        of_score = {name: getattr(score, name) for name in SCORES.names if hasattr(score, name)}
+        values = {name: getattr(score, name) for name in SCORES.names if hasattr(score, name)}
         for kind, interval in score.intervals.items():
             for name in ("tasks", "mean", "halfwidth", "level"):
-                of_score[name] = getattr(interval, name)
+                values[name] = getattr(interval, name)
             is_bound = kind in score.intervals.units.bounded
-            rows.append({**of_score, "interval": kind, "is_bound": is_bound})
+            rows.append({**values, "interval": kind, "is_bound": is_bound})
     return pa.RecordBatch.from_pylist(rows, SCORES)
 
 
 def comparison_batches(sets: Iterable[TaskSetReport]) -> Iterator[pa.RecordBatch]:
-    """Yield rows of :data:`COMPARISONS`, those of some pairs on one task set at a time."""
-    for compared in sets:
-        for batch in compared.batches():
+    """Yield rows of :data:`COMPARISONS` in batches, each of pairs on one task set."""
+    for task_set in sets:
+        for batch in task_set.batches():
             yield batch.select(COMPARISONS.names)
 
 
 class Scores(AsFrame, Sequence[Score]):
     """Scores of one or several task sets.
 
-    A table of them has one row a score and kind of interval: the columns of
-    :data:`SCORES`.
+    As a table: one row a score and kind of interval, with the columns of :data:`SCORES`.
     """
 
     def __init__(self, scores: Iterable[Score]) -> None:
@@ -125,8 +124,8 @@ class Scores(AsFrame, Sequence[Score]):
     @overload
     def __getitem__(self, index: slice) -> Scores: ...
     def __getitem__(self, index: int | slice) -> Score | Scores:
-        some = self._scores[index]
-        return Scores(some) if isinstance(some, tuple) else some
+        found = self._scores[index]
+        return Scores(found) if isinstance(found, tuple) else found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and self._scores == tuple(other)
@@ -145,15 +144,14 @@ class Scores(AsFrame, Sequence[Score]):
 class Comparisons(AsFrame, Sequence[Comparison]):
     """Comparisons of one or several task sets, made on access.
 
-    A table of them has one row a comparison and kind of interval: the columns of
-    :data:`COMPARISONS`.
+    As a table: one row a comparison and kind of interval, with the columns of :data:`COMPARISONS`.
     """
 
     def __init__(self, sets: Sequence[TaskSetReport]) -> None:
         self._sets = sets
 
     def __len__(self) -> int:
-        return sum(int(compared.requested.sum()) for compared in self._sets)
+        return sum(int(task_set.requested.sum()) for task_set in self._sets)
 
     @overload
     def __getitem__(self, index: int) -> Comparison: ...
@@ -162,18 +160,19 @@ class Comparisons(AsFrame, Sequence[Comparison]):
     def __getitem__(self, index: int | slice) -> Comparison | list[Comparison]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        at = range(len(self))[index]
-        for compared in self._sets:
-            if at < (number := int(compared.requested.sum())):
-                row, column = np.argwhere(compared.requested)[at]
-                return compared.comparisons_of(int(row), np.array([column]))[0]
-            at -= number
+        position = range(len(self))[index]
+        for task_set in self._sets:
+            number = int(task_set.requested.sum())
+            if position < number:
+                row, column = np.argwhere(task_set.requested)[position]
+                return task_set.comparisons_of(int(row), np.array([column]))[0]
+            position -= number
         raise IndexError(index)
 
     def __iter__(self) -> Iterator[Comparison]:
-        for compared in self._sets:
-            for row in range(len(compared.requested)):
-                yield from compared.comparisons_of(row)
+        for task_set in self._sets:
+            for row in range(len(task_set.requested)):
+                yield from task_set.comparisons_of(row)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -198,20 +197,20 @@ WHICH_OF_TWO = {
     (False, True): "versus",
     (True, True): "both",
 }
-"""Which methods of a pair something holds for."""
-OF_TWO = {word: both for both, word in WHICH_OF_TWO.items()}
+"""Words for which methods of a pair something holds for."""
+_HOLDS_FOR = {word: holds for holds, word in WHICH_OF_TWO.items()}
 
 _PAIRS_AT_ONCE = 1024
-"""Pairs that are rows of a batch."""
+"""Pairs of a batch."""
 
 
 class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
     """The results on one task set: scores, and every requested comparison.
 
-    `scores` and `counts` are of the submission's methods, then of the references: M in all;
-    `requested` (F, M) says which of the first F are compared with which. `closed` are intervals on
-    the closed set of the same data and protocol, `at_other_level` is the same report at another
-    level, if there is one. A :class:`Comparison` is made when it is used.
+    `scores` and `counts` are of M methods: the F of the submission, then the references.
+    `requested` (F, M) says which pairs are compared.  `closed` are intervals on the closed set of
+    the same data set and protocol; `at_other_level` is the report at another level, if there is
+    one.  A :class:`Comparison` is made when it is used.
     """
 
     scored: TaskSetInfo
@@ -226,10 +225,9 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
     at_other_level: TaskSetReport | None = None
 
     def __repr__(self) -> str:
-        about = (
-            f"{many(len(self.scores), 'method')}, {many(int(self.requested.sum()), 'comparison')}"
-        )
-        return f"<TaskSetReport on {self.scored}: {about}, level {self.level:g}>"
+        methods = many(len(self.scores), "method")
+        comparisons = many(int(self.requested.sum()), "comparison")
+        return f"<TaskSetReport on {self.scored}: {methods}, {comparisons}, level {self.level:g}>"
 
     @property
     def kinds(self) -> tuple[IntervalKind, ...]:
@@ -238,21 +236,21 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether images recur, and intervals for new ones leave some out."""
+        """Whether images recur in tasks, and intervals for new images leave some out."""
         return "images" in self.designs
 
     @property
     def displayed_kinds(self) -> tuple[IntervalKind, ...]:
-        """Kinds as people read them: those about new images first, without the closed one."""
+        """The kinds in the order to read them: about new images first, without a closed one."""
         return self.kinds[1:] if self.leaves_out else self.kinds
 
     def kind_about(self, about: str) -> IntervalKind | None:
-        """Return the kind of interval about something, such as new classes, if there is one."""
+        """Return the displayed kind about something, such as new classes, if there is one."""
         return next((kind for kind in self.displayed_kinds if ABOUT[kind] == about), None)
 
     @property
     def design(self) -> ClassDesign | None:
-        """The classes of the tasks; None where tasks reuse images."""
+        """The design by classes of the tasks; None where tasks reuse images."""
         return self.designs.get(CLASS_AWARE)
 
     @cached_property
@@ -273,14 +271,15 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def _arrays(self) -> dict[IntervalKind, PairArrays]:
-        """What :meth:`pairs_of` gave, by kind."""
+        """The arrays that :meth:`pairs_of` has made, by kind."""
         return {}
 
     def pairs_of(self, kind: IntervalKind) -> PairArrays:
         """Return intervals and verdicts of the requested pairs, as arrays (F, M)."""
         if kind not in self._arrays:
-            own = kind == self.interval_kind
-            self._arrays[kind] = self._primary_pairs() if own else self._additional_pairs(kind)
+            is_primary = kind == self.interval_kind
+            pairs = self._primary_pairs() if is_primary else self._additional_pairs(kind)
+            self._arrays[kind] = pairs
         return self._arrays[kind]
 
     def _primary_pairs(self) -> PairArrays:
@@ -293,22 +292,24 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         return pairs
 
     def _additional_pairs(self, kind: IntervalKind) -> PairArrays:
-        width = np.full(self.requested.shape, np.nan)
+        halfwidth = np.full(self.requested.shape, np.nan)
         verdict, direct = (np.full(self.requested.shape, -1, np.int8) for _ in range(2))
-        at = np.nonzero(self.requested & ~self.of_stopped)
-        if at[0].size:
-            found = self._compare(self._by_kind[kind], *at)
-            width[at], verdict[at], direct[at] = found.halfwidth[2], found.verdict, found.direct
-        return replace(self.pairs, halfwidth=width, verdict=verdict, direct=direct)
+        rows, columns = np.nonzero(self.requested & ~self.of_stopped)
+        if rows.size:
+            found = self._compare(self._by_kind[kind], rows, columns)
+            halfwidth[rows, columns] = found.halfwidth[2]
+            verdict[rows, columns], direct[rows, columns] = found.verdict, found.direct
+        return replace(self.pairs, halfwidth=halfwidth, verdict=verdict, direct=direct)
 
     def _compare(self, pairs: Pairs, rows: Ints, columns: Ints) -> PairColumns:
         found = pairs.columns(rows, columns)
         stopped, prefix = self.of_stopped[rows, columns], self.of_prefix[rows, columns]
         found.verdict[stopped | prefix] = found.direct[stopped | prefix] = NOT_ESTIMABLE
         found.halfwidth[:, stopped] = np.nan
-        for at in np.flatnonzero(stopped).tolist() if pairs.kind == self.interval_kind else ():
-            verdict, _ = self._by_rule(int(rows[at]), int(columns[at]))
-            found.verdict[at] = VERDICTS.index(verdict)
+        if pairs.kind == self.interval_kind:
+            for i in np.flatnonzero(stopped).tolist():
+                verdict, _ = self._by_rule(int(rows[i]), int(columns[i]))
+                found.verdict[i] = VERDICTS.index(verdict)
         return found
 
     @cached_property
@@ -316,79 +317,77 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         return self._pairs_by_kind()
 
     def _pairs_by_kind(self) -> dict[IntervalKind, Pairs]:
-        """Make the comparisons by each kind, which cache what they compute of a method."""
-        of_set = self.counts, self.level
-        additional = {
-            kind: ADDITIONAL_KINDS[kind].how.pairs(self.designs[kind], *of_set)
-            for kind in self.kinds[1:]
-        }
-        primary = PrimaryKind(self.interval_kind).pairs(None, *of_set)
-        return {self.interval_kind: primary, **additional}
+        """Make the pairs by each kind, which cache what they compute of a method."""
+        counts, level = self.counts, self.level
+        pairs = {self.interval_kind: PrimaryKind(self.interval_kind).pairs(None, counts, level)}
+        for kind in self.kinds[1:]:
+            pairs[kind] = ADDITIONAL_KINDS[kind].how.pairs(self.designs[kind], counts, level)
+        return pairs
 
     def p_values(self, kind: IntervalKind) -> NDArray[np.float64]:
         """Return two-sided p-values (F, M), NaN where there is no request or no interval."""
         p = np.full(self.requested.shape, nan)
-        at = np.nonzero(self.requested)
-        p[at] = self._p_of(kind, *at)
+        rows, columns = np.nonzero(self.requested)
+        p[rows, columns] = self._p_of(kind, rows, columns)
         return p
 
     def _p_of(self, kind: IntervalKind, rows: Ints, columns: Ints) -> NDArray[np.float64]:
-        """Return the same of pairs, as an array (P,)."""
+        """Return the two-sided p-values (P,) of pairs."""
         judged = self._judged(rows, columns)
         p = np.full(rows.size, nan)
         p[judged] = pair_p(self.counts, rows[judged], columns[judged], kind, self.designs.get(kind))
         return p
 
     def _judged(self, rows: Ints, columns: Ints) -> NDArray[np.bool_]:
-        """Return of which pairs the number of tasks was fixed before the results were known."""
+        """Return whether each pair's number of tasks was fixed before the results were known."""
         return np.asarray(~(self.of_stopped[rows, columns] | self.of_prefix[rows, columns]))
 
     @cached_property
     def closed_verdicts(self) -> NDArray[np.int8]:
         """Verdicts (F, M) by the two methods' closed intervals, -1 where there are none."""
-        ends = [self.closed.get(name) for name in self.methods]
-        mean = np.array([nan if end is None else end.mean for end in ends])
-        width = np.array([nan if end is None else end.halfwidth for end in ends], float)
+        intervals = [self.closed.get(name) for name in self.methods]
+        mean = np.array([nan if i is None else i.mean for i in intervals])
+        halfwidth = np.array([nan if i is None else i.halfwidth for i in intervals], float)
         own = slice(len(self.requested))
-        verdicts = direct_verdicts(mean[own, None], width[own, None], mean, width)
+        verdicts = direct_verdicts(mean[own, None], halfwidth[own, None], mean, halfwidth)
         verdicts[self.of_prefix] = NOT_ESTIMABLE
-        there = ~np.isnan(mean)
-        verdicts[~(there[own, None] & there) | self.of_stopped] = -1
+        verdicts[self._either(np.isnan(mean)) | self.of_stopped] = -1
         return np.asarray(verdicts)
 
     @cached_property
     def of_stopped(self) -> NDArray[np.bool_]:
-        """Pairs (F, M) one of which had a rule to stop: no ordinary interval of them holds."""
+        """Pairs (F, M) with a run that had a rule to stop: no ordinary interval of them holds."""
         return self._either([score.stopped is not None for score in self.scores])
 
     @cached_property
     def of_prefix(self) -> NDArray[np.bool_]:
-        """Pairs (F, M) one of which is a prefix that its submitter chose: without a verdict."""
+        """Pairs (F, M) with a prefix that its submitter chose: they have no verdict."""
         return self._either([score.prefix for score in self.scores])
 
-    def _either(self, marked: Sequence[bool]) -> NDArray[np.bool_]:
-        marks = np.array(marked, np.bool_)
+    def _either(self, marked: ArrayLike) -> NDArray[np.bool_]:
+        """Return the pairs (F, M) of which at least one method is marked."""
+        marks = np.asarray(marked, np.bool_)
         return np.asarray(marks[: len(self.requested), None] | marks)
 
     @property
     def counted(self) -> NDArray[np.bool_]:
-        """Requested pairs (F, M) that count where comparisons are counted."""
+        """Requested pairs (F, M) whose verdicts are counted."""
         return self.requested & ~self.of_prefix
 
     def reason(self, row: int, column: int) -> str:
-        """Return why a pair has no verdict, where its tasks alone would allow one."""
+        """Return why a pair has no verdict, or an empty text if its tasks allow one."""
         if self.of_stopped[row, column]:
             return self._by_rule(row, column)[1]
         return PREFIX if self.of_prefix[row, column] else ""
 
     @cached_property
     def ties(self) -> Ties | None:
-        """Ties among compared methods that answered all tasks, Holm-adjusted; None below three."""
+        """Holm-adjusted ties among compared methods that answered all tasks; None below three."""
         return None if self.pairwise_tests is None else self.pairwise_tests.at(self.level)
 
     @cached_property
     def pairwise_tests(self) -> PairwiseTests | None:
-        """What :attr:`ties` follow from at every level."""
+        """The tests from which :attr:`ties` follow at every level."""
         if self.at_other_level is not None:
             return self.at_other_level.pairwise_tests
         judged = (self.counts.tasks == self.scored.n_tasks) & [s.ordinary for s in self.scores]
@@ -399,25 +398,25 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         return pairwise_tests(names, self.counts, self.interval_kind, self.designs, rows)
 
     def evidence_of(self, row: int) -> list[Evidence]:
-        """Return the evidence on each comparison of :meth:`comparisons_of`."""
+        """Return the evidence on each comparison of :meth:`comparisons_of`, in its order."""
         columns = np.flatnonzero(self.requested[row])
         return self.evidence_at(np.full_like(columns, row), columns)
 
     def evidence_at(self, rows: Ints, columns: Ints) -> list[Evidence]:
-        """Return the evidence on pairs; none of stopped runs and prefixes."""
+        """Return the evidence on pairs; stopped runs and prefixes have none."""
         common = np.minimum(self.counts.tasks[rows], self.counts.tasks[columns])
         judged = self._judged(rows, columns)
         found = [NO_EVIDENCE] * rows.size
         for tasks in np.unique(common[judged]).tolist():
-            some = np.flatnonzero((common == tasks) & judged)
-            differences = self.counts.differences(rows[some], columns[some], tasks)
+            pairs = np.flatnonzero((common == tasks) & judged)
+            differences = self.counts.differences(rows[pairs], columns[pairs], tasks)
             of_pairs = evidence(differences, self.interval_kind, self.level, self.design)
-            for place, one in zip(some.tolist(), of_pairs, strict=True):
-                found[place] = one
+            for i, of_pair in zip(pairs.tolist(), of_pairs, strict=True):
+                found[i] = of_pair
         return found
 
     def only(self, names: Sequence[str]) -> TaskSetReport:
-        """Return the same of some methods, in that order, each compared with every other."""
+        """Return the report on some methods, in that order, each compared with every other."""
         rows = [self.methods.index(name) for name in names if name in self.methods]
         scores = tuple(self.scores[i] for i in rows)
         requested = np.triu(np.ones((len(rows), len(rows)), bool), 1)
@@ -426,19 +425,19 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def over_classes(self) -> TaskSetReport | None:
-        """The same with all classes weighted alike, of draws of all classes; None of others."""
+        """The report with all classes weighted alike; None unless tasks have all classes."""
         tasks, counts = self.designs.get("images"), self.counts
-        whole = None if tasks is None else tasks.whole
-        known = counts.right and None not in counts.right
-        every = (counts.tasks == self.scored.n_tasks).all()
-        if not (isinstance(whole, AllWayDesign) and known and every):
+        design = None if tasks is None else tasks.whole
+        answers_known = counts.right and None not in counts.right
+        all_tasks = (counts.tasks == self.scored.n_tasks).all()
+        if not (isinstance(design, AllWayDesign) and answers_known and all_tasks):
             return None
-        alike = replace(whole, alike=False)
-        means = AllWaySums(alike, counts.right).means
+        design = replace(design, alike=False)
+        means = AllWaySums(design, counts.right).means
         counts = replace(counts, correct=means, queries_per_task=np.ones(len(counts), int))
-        designs: Designs = dict.fromkeys(self.designs, FirstTasks(alike))
-        of = intervals_by_kind(counts, self.interval_kind, self.level, designs, self.units)
-        scores = tuple(replace(s, intervals=of(i)) for i, s in enumerate(self.scores))
+        designs: Designs = dict.fromkeys(self.designs, FirstTasks(design))
+        intervals = intervals_by_kind(counts, self.interval_kind, self.level, designs, self.units)
+        scores = tuple(replace(s, intervals=intervals(i)) for i, s in enumerate(self.scores))
         return replace(self, scores=scores, counts=counts, designs=designs, at_other_level=None)
 
     @property
@@ -458,13 +457,13 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
     def comparisons_at(
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns]
     ) -> list[Comparison]:
-        """Return pairs as objects, given their intervals of each kind."""
-        kinds, facts = self.kinds, self._same_for_kinds(rows, columns)
+        """Make comparisons of pairs, given their intervals of each kind."""
+        facts = self._same_for_kinds(rows, columns)
         stopped, made = self.of_stopped[rows, columns], []
-        for i, of_kinds in enumerate(zip(*(of.intervals() for of in found), strict=True)):
+        for i, intervals in enumerate(zip(*(kind.intervals() for kind in found), strict=True)):
             names = self.methods[rows[i]], self.methods[columns[i]]
-            kinds_there = kinds[:1] if stopped[i] else kinds
-            by_kind = dict(zip(kinds_there, of_kinds, strict=False))
+            kinds = self.kinds[:1] if stopped[i] else self.kinds
+            by_kind = dict(zip(kinds, intervals, strict=False))
             closed, error = int(facts["verdict_closed"][i]), float(facts["run_error"][i])
             comparison = Comparison(
                 self.scored.dataset,
@@ -475,25 +474,25 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
                 None if closed < 0 else VERDICTS[closed],
                 facts["reason"][i],
                 None if isnan(error) else error,
-                tuple(compress(names, OF_TWO[facts["of_one_model"][i]])),
+                tuple(compress(names, _HOLDS_FOR[facts["of_one_model"][i]])),
             )
             made.append(comparison)
         return made
 
     def pairs_at_once(self) -> Iterator[tuple[Ints, Ints, dict[IntervalKind, PairColumns]]]:
         """Yield the requested pairs in batches, with the intervals of each kind."""
-        every, by_kind = np.argwhere(self.requested), self._pairs_by_kind()
-        for start in range(0, len(every), _PAIRS_AT_ONCE):
-            rows, columns = every[start : start + _PAIRS_AT_ONCE].T
-            of_kinds = {k: self._compare(pairs, rows, columns) for k, pairs in by_kind.items()}
-            yield rows, columns, of_kinds
+        requested, pairs_by_kind = np.argwhere(self.requested), self._pairs_by_kind()
+        for start in range(0, len(requested), _PAIRS_AT_ONCE):
+            rows, columns = requested[start : start + _PAIRS_AT_ONCE].T
+            found = {k: self._compare(pairs, rows, columns) for k, pairs in pairs_by_kind.items()}
+            yield rows, columns, found
 
     def batches(self, *, with_p: bool = True) -> Iterator[pa.RecordBatch]:
-        """Yield the comparisons as rows, those of some pairs at a time.
+        """Yield the comparisons as rows of :data:`COMPARED`, in batches of pairs.
 
-        One a comparison and kind of interval, the primary kind first: the columns of
-        :data:`COMPARISONS`, and whether both are trained.  The closed verdict is that of the
-        primary kind alone; `p` is each kind's own, unadjusted, and missing without `with_p`.
+        There is a row for each comparison and kind of interval, the primary kind first.  Only the
+        primary kind has the closed verdict; `p` is each kind's, unadjusted, and missing without
+        `with_p`.
         """
         for rows, columns, found in self.pairs_at_once():
             yield self._batch(rows, columns, [*found.values()], with_p=with_p)
@@ -502,22 +501,22 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         self, rows: Ints, columns: Ints, found: Sequence[PairColumns], *, with_p: bool
     ) -> pa.RecordBatch:
         facts = self._same_for_kinds(rows, columns)
-        there = np.ones((len(found), rows.size), np.bool_)
-        there[1:, self.of_stopped[rows, columns]] = False  # only the primary kind
-        pair, kind = np.nonzero(there.T)
+        has_row = np.ones((rows.size, len(found)), np.bool_)
+        has_row[self.of_stopped[rows, columns], 1:] = False  # only the primary kind
+        pair, kind = np.nonzero(has_row)
         p = np.full((len(found), rows.size), nan)
         if with_p:
-            p[:] = [self._p_of(of, rows, columns) for of in self.kinds]
+            p[:] = [self._p_of(name, rows, columns) for name in self.kinds]
 
         def joined(name: str) -> Any:
-            return np.stack([getattr(of_kind, name) for of_kind in found], axis=-1)[..., there.T]
+            return np.stack([getattr(of_kind, name) for of_kind in found], axis=-1)[..., has_row]
 
         def same(value: object) -> pa.Array:
             return pa.array([value] * pair.size)
 
-        names, marks = pa.array(self.methods), pa.array([v.value for v in VERDICTS])
+        names, verdicts = pa.array(self.methods), pa.array([v.value for v in VERDICTS])
         trained = pa.array([score.trained for score in self.scores], pa.bool_())
-        mean, width = joined("mean"), joined("halfwidth")
+        mean, halfwidth = joined("mean"), joined("halfwidth")
         closed = np.where(kind == 0, facts["verdict_closed"][pair], -1)
         values = {
             "dataset": same(self.scored.dataset),
@@ -527,53 +526,54 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
             "interval": pa.array(self.kinds).take(pa.array(kind)),
             "tasks": joined("tasks"),
             "mean": mean[0],
-            "mean_halfwidth": width[0],
+            "mean_halfwidth": halfwidth[0],
             "versus_mean": mean[1],
-            "versus_halfwidth": width[1],
+            "versus_halfwidth": halfwidth[1],
             "difference": mean[2],
-            "halfwidth": width[2],
+            "halfwidth": halfwidth[2],
             "level": same(self.level),
-            "verdict": marks.take(pa.array(joined("verdict"))),
-            "verdict_direct": marks.take(pa.array(joined("direct"))),
-            "verdict_closed": marks.take(pa.array(closed, mask=closed < 0)),
+            "verdict": verdicts.take(pa.array(joined("verdict"))),
+            "verdict_direct": verdicts.take(pa.array(joined("direct"))),
+            "verdict_closed": verdicts.take(pa.array(closed, mask=closed < 0)),
             "p": p[kind, pair],
             "reason": pa.array(facts["reason"]).take(pa.array(pair)),
             "run_error": facts["run_error"][pair],
             "of_one_model": pa.array(facts["of_one_model"]).take(pa.array(pair)),
-            "is_bound": np.array([of in self.units.bounded for of in self.kinds])[kind],
+            "is_bound": np.array([name in self.units.bounded for name in self.kinds])[kind],
             "trained": trained.take(pa.array(rows[pair])),
             "versus_trained": trained.take(pa.array(columns[pair])),
         }
         arrays = [
-            pa.array(values[each.name], each.type, from_pandas=True)
-            if isinstance(values[each.name], np.ndarray)
-            else values[each.name]
-            for each in COMPARED
+            pa.array(values[field.name], field.type, from_pandas=True)
+            if isinstance(values[field.name], np.ndarray)
+            else values[field.name]
+            for field in COMPARED
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=COMPARED)
 
     def _same_for_kinds(self, rows: Ints, columns: Ints) -> dict[str, Any]:
-        """Return the columns of pairs that no kind of interval changes, by name.
+        """Return the columns of pairs that are the same for all kinds of interval, by name.
 
-        A `verdict_closed` is -1 where there is none, a `run_error` that is not known NaN.
+        `verdict_closed` is -1 where there is none, an unknown `run_error` is NaN.
         """
-        stopped, at = self.of_stopped[rows, columns], (rows, columns)
+        stopped = self.of_stopped[rows, columns]
         single = np.array([score.of_one_model for score in self.scores], np.bool_)
         error = np.sqrt(self.counts.terms_of_pairs(rows, columns)[0])
-        both = zip(*((single[i] & ~stopped).tolist() for i in at), strict=True)
+        first, second = (single[rows] & ~stopped).tolist(), (single[columns] & ~stopped).tolist()
         reasons = [""] * rows.size
-        for place in np.flatnonzero(~self._judged(*at)).tolist():
-            reasons[place] = self.reason(int(rows[place]), int(columns[place]))
+        for i in np.flatnonzero(~self._judged(rows, columns)).tolist():
+            reasons[i] = self.reason(int(rows[i]), int(columns[i]))
         return {
-            "verdict_closed": self.closed_verdicts[at],
+            "verdict_closed": self.closed_verdicts[rows, columns],
             "reason": reasons,
             "run_error": np.where(stopped | single[rows] | single[columns], nan, error),
-            "of_one_model": [WHICH_OF_TWO[of] for of in both],
+            "of_one_model": [WHICH_OF_TWO[both] for both in zip(first, second, strict=True)],
         }
 
     def _by_rule(self, row: int, column: int) -> tuple[Verdict, str]:
-        own, other = self.scores[row], self.scores[column]
-        return verdict_by_rule((own.method, other.method), (own.stopped, other.stopped), self.level)
+        """Return the verdict of a stopped run's rule, or why there is none."""
+        a, b = self.scores[row], self.scores[column]
+        return verdict_by_rule((a.method, b.method), (a.stopped, b.stopped), self.level)
 
 
 ORDER = ("pooled", "closed")
@@ -587,9 +587,9 @@ def _rank(name: TaskSetName, *, of_new_images: bool) -> int:
 
 
 def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
-    """Choose for each data set, ways, shots and pair of methods one comparison.
+    """Choose one comparison for each data set, ways, shots and pair of methods.
 
-    About new images first: of the pooled set, else the closed, else another.
+    It is about new images if possible: of the pooled set, else the closed, else another.
     """
     chosen: dict[tuple[str, int, int, str, str], tuple[int, Comparison]] = {}
     for comparison in comparisons:
@@ -603,9 +603,10 @@ def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
 
 
 def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
-    """Choose one task set for each data set, ways and shots, as :func:`primary_comparisons` does.
+    """Choose one task set for each data set, ways and shots.
 
-    First comes the one that most methods of the submission answer.
+    It is the one that most methods of the submission answer; of several, as
+    :func:`primary_comparisons` chooses.
     """
     chosen: dict[tuple[str, int, int], tuple[tuple[int, int], TaskSetReport]] = {}
     for task_set in sets:

@@ -216,7 +216,7 @@ def test_a_bar_in_a_cell(cells, capsys, monkeypatch):
     with progress_bar(8, show=False) as advance:
         advance(8)
     assert not cells
-    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "_REDRAW_SECONDS", 0.0)
     with progress_bar(8, show=True) as advance:
         advance(2, resumed=True)
         advance(5)
