@@ -1,4 +1,4 @@
-"""The thin client: open a release, iterate its tasks, record and score a submission.
+"""Open a release, iterate its tasks, record and score a submission.
 
 >>> import fslbench_data as fb
 >>> release = fb.load_release()
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from benchmark_spec.version import __version__
 
 if os.path.expanduser("~") == "~":  # noqa: PTH111 - pathlib would be imported for it
-    # No HOME, and a user whom the system does not know, as in a container.  Altair then cannot be
-    # imported, and huggingface_hub keeps its cache in a folder called "~" where one happens to be.
+    # Without HOME and an entry of the user, as in containers, Altair cannot be imported, and
+    # huggingface_hub keeps its cache in a folder called "~" in the current one.
     os.environ["HOME"] = "/nonexistent"
 
 if TYPE_CHECKING:

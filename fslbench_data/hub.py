@@ -1,8 +1,8 @@
-"""The Hub: addresses of repositories, calls and what goes wrong with them, and files in its cache.
+"""Call the Hub, translate its errors, and fetch files into its cache.
 
-The assets folder of that cache holds, for each repository, the commit that a tag named when it was
-first loaded, with the SHA-256 of that release's manifest.  It can be lost or unwritable: tags
-are then taken as new.
+The cache's assets folder remembers, for each repository, the commit that a tag named when it was
+first loaded, and the SHA-256 of that release's manifest.  If the folder is lost or unwritable, tags
+count as new.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _TAG = re.compile(r"v(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8
 
 
 class HubAddress(Struct, frozen=True):
-    """A data set repository, and a tag, branch or commit of it; empty for the newest release."""
+    """A data set repository and its tag, branch or commit, empty for the newest release."""
 
     repo_id: str
     revision: str = ""
@@ -60,7 +60,7 @@ class HubAddress(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> HubAddress:
-        """Read ``ORG/NAME`` or ``ORG/NAME@REVISION``; raises a HubError if the text is neither."""
+        """Read ``ORG/NAME`` or ``ORG/NAME@REVISION``; raise a HubError if the text is neither."""
         if not is_address(text):
             raise HubError(
                 f"{text!r:.200} is not the address of a repository",
@@ -76,7 +76,7 @@ def is_repo_id(text: str) -> bool:
 
 
 def no_repository(text: str) -> HubError:
-    """Return the error for a text that is not of that form."""
+    """Return the error about a text that is not ``ORG/NAME``."""
     return HubError(
         f"{text!r} is not the name of a repository",
         expected="ORG/NAME: letters, digits, dashes, dots and underscores",
@@ -84,12 +84,12 @@ def no_repository(text: str) -> HubError:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text has the form of an address; a folder may be called so, too."""
+    """Return whether a text has the form of an address; a folder's name may have it too."""
     return _ADDRESS.fullmatch(text) is not None and ".." not in text
 
 
 def is_commit(revision: str) -> bool:
-    """Return whether a revision is a whole commit, which names the same files for ever."""
+    """Return whether a revision is a whole commit, whose files never change."""
     return _COMMIT.fullmatch(revision) is not None
 
 
@@ -101,7 +101,7 @@ def version_of(tag: str) -> tuple[int, int, int] | None:
 
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 _NETWORK = ("httpx", "httpcore", "requests", "urllib3", "aiohttp")
-"""Packages with exceptions about the network, in the versions that the client uses."""
+"""Packages whose exceptions the Hub's client raises about the network."""
 
 _SECRET = re.compile(
     r"hf_\w+|(?i:bearer\s+|(?:token|authorization)\s*[:=]\s*)\S+|[?&](?i:X-Amz-\w+|sig\w*)=\S+"
@@ -109,7 +109,7 @@ _SECRET = re.compile(
 
 
 def api() -> HfApi:
-    """Return the Hub's client, with the token of its own login, which this package never reads."""
+    """Return the Hub's client, which reads the login's token; this package never does."""
     from huggingface_hub import HfApi
 
     return HfApi(library_name="fslbench", library_version=__version__)
@@ -137,22 +137,22 @@ def files_at(repo_id: str, revision: str) -> dict[str, RepoFile]:
 def open_pull_requests(repo_id: str, title: str) -> list[Discussion]:
     """List the open pull requests of that title on a data set repository."""
     with hub_errors("listing its pull requests", repo_id):
-        found = api().get_repo_discussions(
+        requests = api().get_repo_discussions(
             repo_id,
             repo_type="dataset",
             discussion_type="pull_request",
             discussion_status="open",
         )
-        return [one for one in found if one.title == title]
+        return [request for request in requests if request.title == title]
 
 
 @contextmanager
 def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
-    """Turn what the Hub's client raises into this package's errors.
+    """Translate errors of the Hub's client into this package's errors.
 
-    A HubError says that the Hub refuses, has not what is requested or does not answer; an
-    OutputError that the disk is full or may not be written.  `doing` is what is being done, as in
-    "downloading tasks/open-5w5s5q/cub.parquet".
+    A HubError says that the Hub refuses, lacks the file or does not answer; an OutputError that the
+    disk is full or read-only.  `doing` describes the action, such as "downloading
+    tasks/open-5w5s5q/cub.parquet".
     """
     try:
         yield
@@ -166,7 +166,7 @@ def hub_errors(doing: str, repo_id: str) -> Iterator[None]:
 
 
 def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | None:
-    """Return the first cause of an exception that this package has an error for."""
+    """Return the error for the first cause of an exception that has one; None without any."""
     causes: list[BaseException] = [error]
     while (cause := causes[-1].__cause__) is not None and cause not in causes:
         causes.append(cause)
@@ -177,15 +177,15 @@ def _translated(error: Exception, doing: str, repo_id: str) -> FSLBenchError | N
             expected="a storage that this machine reaches, and that takes the Hub's token",
             fix="set HF_HUB_DISABLE_XET=1: files then go by HTTP",
         )
-    translated = (_of_one(one, doing, repo_id) for one in reversed(causes))
-    return next((one for one in translated if one is not None), None)  # the first says most
+    translated = (_translated_cause(cause, doing, repo_id) for cause in reversed(causes))
+    return next((error for error in translated if error is not None), None)
 
 
 def _is_of_xet(error: BaseException) -> bool:
     """Return whether the Hub's client raised an error while it used xet.
 
-    hf_xet has few exceptions of its own: it raises Python's, such as ConnectionError and
-    RuntimeError.  Their origin is known by the functions that they came through.
+    hf_xet mostly raises Python's exceptions, such as ConnectionError and RuntimeError, which are
+    recognized by the functions in their traceback.
     """
     return any(
         "xet" in frame.f_code.co_name
@@ -194,12 +194,12 @@ def _is_of_xet(error: BaseException) -> bool:
     )
 
 
-def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | None:
+def _translated_cause(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | None:
     from huggingface_hub import constants, errors
 
     where, name, login = f"{repo_id}, {doing}", type(error).__name__, "hf auth login, or HF_TOKEN"
     if isinstance(error, errors.HfHubHTTPError):
-        return _answered(error, where, login)
+        return _http_error(error, where, login)
     if isinstance(error, errors.LocalTokenNotFoundError):
         return HubAccessError("nobody is logged in to the Hub", where=where, fix=login)
     if isinstance(error, errors.OfflineModeIsEnabled | errors.LocalEntryNotFoundError):
@@ -213,11 +213,11 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
     if isinstance(error, errors.HFValidationError):
         return no_repository(repo_id)
     if "HTTPStatusError" in name:
-        return None  # the Hub's own error is made of it, and says more
+        return None  # the Hub's error that it causes says more
     if type(error).__module__.split(".")[0].rstrip("0123456789") in _NETWORK:
-        broke_off = "Read" in name or "Protocol" in name
-        return _unreachable(f"{name}: {plain(error)}", where, transient=broke_off)
-    if isinstance(error, UnicodeEncodeError):  # of a header
+        interrupted = "Read" in name or "Protocol" in name
+        return _unreachable(f"{name}: {plain(error)}", where, transient=interrupted)
+    if isinstance(error, UnicodeEncodeError):  # in a header
         what = "the token is none: it holds characters that no token has"
         fix = "copy it again from the Hub's settings, or hf auth login"
         return HubAccessError(what, where=where, fix=fix)
@@ -235,13 +235,14 @@ def _of_one(error: BaseException, doing: str, repo_id: str) -> FSLBenchError | N
     return None
 
 
-def _answered(error: HfHubHTTPError, where: str, login: str) -> FSLBenchError:
-    """Return the error that an answer with an error status means."""
+def _http_error(error: HfHubHTTPError, where: str, login: str) -> FSLBenchError:
+    """Return the error for an HTTP status."""
     from huggingface_hub import errors
 
     status, message = error.response.status_code, plain(error.server_message or "")
-    another, said = f"log in with an account that may ({login})", message and f": {message}"
-    kind, what, fix = HubError, f"the Hub answered {status}{said}", ""
+    another = f"log in with an account that may ({login})"
+    detail = message and f": {message}"
+    kind, what, fix = HubError, f"the Hub answered {status}{detail}", ""
     if isinstance(error, errors.GatedRepoError):
         kind, what = HubAccessError, "the repository is gated, and this account has no access to it"
         fix = f"ask for access on the repository's page, and {another}"
@@ -255,11 +256,11 @@ def _answered(error: HfHubHTTPError, where: str, login: str) -> FSLBenchError:
     elif status == 401 and "credentials" in f"{message} {error}":
         kind, what, fix = HubAccessError, "the token is not valid, or no longer", login
     elif status in (401, 403):
-        kind, what, fix = HubAccessError, f"the Hub does not allow it{said}", another
+        kind, what, fix = HubAccessError, f"the Hub does not allow it{detail}", another
     elif status in (409, 412):
-        what, fix = f"the repository changed meanwhile{said}", "run the same command again"
+        what, fix = f"the repository changed meanwhile{detail}", "run the same command again"
     elif status == 429 or status >= 500:
-        # the client itself asks again for all but contents
+        # the client retries all requests except those for contents
         content = status >= 500 and error.response.request.method == "GET"
         return _unreachable(f"it answered {status} each time", where, transient=content)
     return kind(what, where=where, fix=fix)
@@ -277,7 +278,7 @@ def _unreachable(why: str, where: str, *, transient: bool = False) -> HubUnreach
 
 
 def plain(error: object) -> str:
-    """Return a foreign message's first line, printable, without what looks like a secret."""
+    """Return the first line of a foreign message, printable, with secrets masked."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = "".join(c if c.isprintable() else "?" for c in (lines[0] if lines else "")[:300])
     return _SECRET.sub("…", text)
@@ -285,20 +286,20 @@ def plain(error: object) -> str:
 
 Result = TypeVar("Result")
 
-_TRIES = ("HF_XET_CLIENT_RETRY_MAX_ATTEMPTS", "3")
-"""How often xet retries where nothing answers; by default it does so for seven minutes."""
+_XET_ATTEMPTS = ("HF_XET_CLIENT_RETRY_MAX_ATTEMPTS", "3")
+"""How often xet retries without an answer; by default it retries for seven minutes."""
 
 
 def transferred(doing: str, repo_id: str, transfer: Callable[[], Result]) -> Result:
-    """Return what a call of the Hub's client returns that uploads or downloads files.
+    """Call a function of the Hub's client that uploads or downloads files, and return its result.
 
-    If it fails by xet, which large files go by, it is done again by HTTP, and so is every later one
-    of this process; a warning says so.  `transfer` may be called twice.  Raises what
-    :func:`fslbench_data.hub.hub_errors` makes of the client's errors.
+    If xet, which large files use, fails, a warning says so, and this and every later transfer of
+    this process uses HTTP.  `transfer` may be called twice.  Raises the errors of
+    :func:`fslbench_data.hub.hub_errors`.
     """
     from huggingface_hub import constants
 
-    os.environ.setdefault(*_TRIES)
+    os.environ.setdefault(*_XET_ATTEMPTS)
     try:
         with hub_errors(doing, repo_id):
             return transfer()
@@ -312,14 +313,14 @@ def transferred(doing: str, repo_id: str, transfer: Callable[[], Result]) -> Res
 
 
 class Pin(Struct, frozen=True):
-    """What a tag named when it was first loaded: its commit, and the SHA-256 of the manifest."""
+    """The commit of a tag and the SHA-256 of its manifest, when it was first loaded."""
 
     commit: str
     manifest: str
 
 
 class Memory:
-    """What is remembered of one repository."""
+    """The tags of one repository that were loaded before."""
 
     def __init__(self, repo_id: str) -> None:
         from huggingface_hub import constants
@@ -331,7 +332,7 @@ class Memory:
         return self._folder / "tags" / f"{tag}.json"
 
     def pin(self, tag: str) -> Pin | None:
-        """Return what the tag named when it was first loaded, if that is known."""
+        """Return the pin of a tag; None if it was not loaded before."""
         try:
             pin: Pin = parsed_json(read_kept(self.pin_path(tag)), Pin)
         except (OSError, ValueError):
@@ -339,23 +340,22 @@ class Memory:
         return pin if is_commit(pin.commit) else None
 
     def remember_pin(self, tag: str, pin: Pin) -> None:
-        """Remember what a tag names."""
+        """Remember the pin of a tag."""
         path = self.pin_path(tag)
-        with suppress(OSError, OutputError):  # of a cache that may only be read
+        with suppress(OSError, OutputError):  # the cache may be read-only
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(asdict(pin)), follow=False)
 
     def tags(self) -> list[str]:
         """Return the tags of versions that were loaded before."""
         tags: list[str] = []
-        with suppress(OSError):  # of a cache that may not be read
+        with suppress(OSError):  # the cache may not be readable
             tags = [path.stem for path in (self._folder / "tags").glob("v*.json")]
         return sorted(tag for tag in tags if version_of(tag) is not None)
 
 
 _ATTEMPTS = 3
-"""Times that a file is begun while the connection breaks; most breaks the Hub's client mends by
-asking for the rest."""
+"""Attempts at a file while the connection breaks; the Hub's client itself resumes after most."""
 
 _PAUSE = 2.0
 """Seconds before the second attempt; twice as many before the third."""
@@ -369,15 +369,15 @@ def fetch(
     repo_type: str = "dataset",
     cache: Path | None = None,
 ) -> Path:
-    """Fetch a file of a repository at a revision, or find it in the Hub's cache or another.
+    """Fetch a file of a repository at a revision, unless it is in the cache, by default the Hub's.
 
-    A download that breaks off is resumed; a file appears in the cache whole or not at all.
+    An interrupted download is resumed; a file appears in the cache whole or not at all.
     """
     from huggingface_hub import hf_hub_download
 
     def download() -> Path:
         for _ in range(2):
-            found = Path(
+            file = Path(
                 hf_hub_download(
                     repo_id,
                     path,
@@ -388,10 +388,10 @@ def fetch(
                     library_version=__version__,
                 )
             )
-            if found.is_file():  # else a FIFO or a device has its name in the cache
+            if file.is_file():  # else a FIFO or a device has its name in the cache
                 break
-            forget(found)
-        return found
+            forget(file)
+        return file
 
     for attempt in range(_ATTEMPTS):
         try:
@@ -406,9 +406,9 @@ def fetch(
 def fetch_checked(
     repo_id: str, path: str, revision: str, whole: Callable[[Path], bool], expected: str
 ) -> Path:
-    """Fetch a file until `whole` holds: a bad copy in the cache is dropped and fetched once more.
+    """Fetch a file that is `whole`; a bad copy in the cache is removed and fetched once more.
 
-    Raises a CorruptReleaseError, with what was `expected`, if what the Hub gives is wrong twice.
+    Raises a CorruptReleaseError, with what was `expected`, if the file is wrong twice.
     """
     from huggingface_hub import constants
 
@@ -434,19 +434,19 @@ def fetch_checked(
 
 
 def forget(path: Path) -> None:
-    """Remove a file from the cache, with the blob behind a symbolic link, and nothing elsewhere."""
-    behind = Path(os.path.realpath(path))
+    """Remove a file from the cache, with the blob of the cache that it links to."""
+    target = Path(os.path.realpath(path))
     repositories = [folder.parent for folder in path.parents if folder.name == "snapshots"]
-    if any(behind.parent == Path(os.path.realpath(r), "blobs") for r in repositories):
-        behind.unlink(missing_ok=True)
+    if any(target.parent == Path(os.path.realpath(r), "blobs") for r in repositories):
+        target.unlink(missing_ok=True)
     path.unlink(missing_ok=True)
 
 
 def fits_its_name(path: Path) -> bool:
-    """Return whether a file of the cache has the digest after which the Hub's client named it.
+    """Return whether a file of the cache has the digest that the Hub's client named it after.
 
-    Small files are named by Git's SHA-1 of a blob, large ones by their SHA-256. Where the cache
-    cannot have symbolic links, names are lost, and nothing can be checked.
+    Small files are named after Git's SHA-1 of a blob, large ones after their SHA-256. In a cache
+    without symbolic links these names are lost, and nothing can be checked.
     """
     blob = path.resolve()
     if re.fullmatch(r"[0-9a-f]{40}", blob.name):

@@ -1,7 +1,7 @@
-"""Files that appear whole or not at all, those that caches keep, and folders for a moment.
+"""Write files whole or not at all, read files of caches, and make scratch folders.
 
-What a cache keeps are regular files of this user, which no link leads to; whatever else lies under
-such a name counts as not there, and is neither opened nor written to.
+A cache keeps regular files of this user, which are no links; anything else under such a name counts
+as missing, and is neither opened nor written to.
 """
 
 from __future__ import annotations
@@ -31,22 +31,21 @@ if sys.platform != "win32":
 
 _ENDING = ".writing"
 _TEMPORARY = re.compile(r"\.(.+)\.[a-z0-9_]{8}" + re.escape(_ENDING))
-"""The name of a temporary file, with that of the file which it is to become."""
+"""The name of a temporary file, which contains that of the final file."""
 
 
 @contextmanager
 def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> Iterator[Path]:
-    """Yield a temporary path; on success `path` holds what was written there.
+    """Yield a temporary path; on success its content is that of `path`.
 
-    A regular file, or none, is replaced at once by the temporary file, which lies beside it.
-    Through a symbolic link that is the file that the link names.  A device, a FIFO and an open file
-    such as ``/dev/stdout`` are written to in place.  Nothing else is.  Raises an OutputError if the
-    file cannot be written; what stood at `path` before still stands.
+    The temporary file lies beside `path`, and replaces a regular file, or none, at once; through a
+    symbolic link, the file that it names.  A device, a FIFO and an open file such as
+    ``/dev/stdout`` are written to in place.  Raises an OutputError if the file cannot be written;
+    `path` is then unchanged.
 
-    Without `follow`, as in a cache, a link, a FIFO or a device is itself replaced.
-
-    With `clear`, temporary files that killed writers of the same file left are removed. To write
-    many files into one folder, call :func:`clear_temporary` once instead.
+    Without `follow`, as in a cache, a link, a FIFO or a device is itself replaced.  With `clear`,
+    temporary files of killed writers of the same file are removed; to write many files into one
+    folder, call :func:`clear_temporary` once instead.
     """
     name = Path(path)
     temporary: Path | None = None
@@ -59,10 +58,10 @@ def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> 
             with temporary.open("r+b") as written:
                 os.fsync(written.fileno())
             if target is None:
-                number = _descriptor(name)  # an open file goes on where it is
+                number = _descriptor(name)  # an open file continues at its position
                 handle = os.open(name, os.O_WRONLY) if number is None else os.dup(number)
-                with os.fdopen(handle, "wb") as there, temporary.open("rb") as written:
-                    shutil.copyfileobj(written, there)
+                with os.fdopen(handle, "wb") as sink, temporary.open("rb") as written:
+                    shutil.copyfileobj(written, sink)
                 return
             if _replaced(name, follow) != target:
                 raise OutputError(
@@ -83,7 +82,7 @@ def whole_file(path: Path | str, *, clear: bool = True, follow: bool = True) -> 
 
 
 def write_whole(path: Path | str, text: str, *, follow: bool = True) -> None:
-    """Write a text file (UTF-8) that appears whole or not at all, as :func:`whole_file` does."""
+    """Write a text file (UTF-8) by :func:`whole_file`."""
     with whole_file(path, follow=follow) as temporary:
         temporary.write_bytes(text.encode("utf-8"))
 
@@ -91,8 +90,8 @@ def write_whole(path: Path | str, text: str, *, follow: bool = True) -> None:
 def is_taken(path: Path) -> bool:
     """Return whether writing to `path` would replace a file.
 
-    A device, a FIFO or an open file is written into, and nothing there is replaced.  Raises an
-    OutputError for what cannot be written into, such as a folder.
+    Writing into a device, a FIFO or an open file replaces nothing.  Raises an OutputError for what
+    cannot be written into, such as a folder.
     """
     try:
         target = _replaced(path)
@@ -102,16 +101,16 @@ def is_taken(path: Path) -> bool:
 
 
 def clear_temporary(folder: Path, name: str | None = None, *, deep: bool = False) -> None:
-    """Remove temporary files that killed writers of :func:`whole_file` left, perhaps of one name.
+    """Remove temporary files of killed writers of :func:`whole_file`, or of the file `name` only.
 
-    With `deep`, in the folders of the folder, too.
+    With `deep`, subfolders are searched too.
     """
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            of = temporary_of(entry.name)
+            final = temporary_of(entry.name)
             if deep and entry.is_dir(follow_symlinks=False):
                 clear_temporary(Path(entry.path), name, deep=True)
-            elif of is not None and name in (None, of) and entry.is_file(follow_symlinks=False):
+            elif final and name in (None, final) and entry.is_file(follow_symlinks=False):
                 handle = locked(Path(entry.path))
                 if handle is not None:
                     Path(entry.path).unlink(missing_ok=True)
@@ -119,16 +118,15 @@ def clear_temporary(folder: Path, name: str | None = None, *, deep: bool = False
 
 
 def temporary_of(name: str) -> str | None:
-    """Return the name of the file that a temporary one is to become; None for any other name."""
+    """Return the name of a temporary file's final file; None for any other name."""
     match = _TEMPORARY.fullmatch(name)
     return match[1] if match else None
 
 
 def _replaced(name: Path, follow: bool = True) -> Path | None:
-    """Find the regular file, or the free place, that a name leads to; None to write in place.
+    """Return the path of the regular file, which may not exist, to replace; None to write in place.
 
-    Without `follow` it is the name itself.  Raises an OutputError for a folder, a socket, or
-    whatever else cannot be written into.
+    Without `follow` it is `name` itself.  Raises an OutputError for a folder or a socket.
     """
     if not follow:
         if name.is_dir() and not name.is_symlink():
@@ -150,20 +148,20 @@ def _replaced(name: Path, follow: bool = True) -> Path | None:
 
 
 def _descriptor(name: Path) -> int | None:
-    """Return the number of the open file that a name such as ``/dev/stdout`` leads to."""
-    own = Path(f"/proc/{os.getpid()}/fd")
-    for _ in range(40):  # links, as many as the system follows
+    """Return the number of the open file that a name such as ``/dev/stdout`` links to, if any."""
+    descriptors = Path(f"/proc/{os.getpid()}/fd")
+    for _ in range(40):  # the system follows as many links
         if not name.is_symlink():
             break
         folder = Path(os.path.realpath(name.parent))
-        if folder == own:
+        if folder == descriptors:
             return int(name.name)
         name = folder / name.readlink()
     return None
 
 
 def _temporary(target: Path | None) -> Path:
-    """Make an empty file beside `target`, or where temporary files lie."""
+    """Make an empty file beside `target`, or in the system's temporary folder."""
     folder = Path(tempfile.gettempdir()) if target is None else target.parent
     name = "fslbench" if target is None else target.name
     path = folder / f".{name}.{token_hex(4)}{_ENDING}"
@@ -173,14 +171,14 @@ def _temporary(target: Path | None) -> Path:
 
 @contextmanager
 def held(make: Callable[[], Path]) -> Iterator[Path]:
-    """Yield the file or folder that `make` makes, locked, so that nobody takes it for abandoned.
+    """Yield the file or folder that `make` makes, locked, so that nobody removes it as abandoned.
 
-    Windows has no such locks, and renames no file that is open: there killed writers leave theirs.
+    Windows has no such locks; there killed writers' files stay.
     """
     while True:
         path = make()
         handle = locked(path, wait=True)
-        if path.exists():  # else taken for abandoned before it was locked
+        if path.exists():  # else removed as abandoned before it was locked
             break
         unlock(handle)
     try:
@@ -190,7 +188,7 @@ def held(make: Callable[[], Path]) -> Iterator[Path]:
 
 
 def locked(path: Path, *, wait: bool = False) -> int | None:
-    """Lock a file or folder; None if another process holds it, or there are no locks."""
+    """Lock a file or folder and return a handle; None if it is locked, or there are no locks."""
     if sys.platform == "win32":
         return None
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR
@@ -207,15 +205,15 @@ def locked(path: Path, *, wait: bool = False) -> int | None:
 
 
 def unlock(handle: int | None) -> None:
-    """Give back what :func:`locked` gave."""
+    """Release the lock of :func:`locked`."""
     if handle is not None:
         os.close(handle)
 
 
 def file_state(path: Path) -> str:
-    """Return the size, time and inode of the file behind a path, symbolic links followed.
+    """Return the size, time and inode of a file, which change when it is written or replaced.
 
-    They are others as soon as somebody writes to the file or puts another in its place.
+    Symbolic links are followed.
     """
     stat = path.stat()
     return f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}"
@@ -228,14 +226,14 @@ def sha256_of(path: Path) -> str:
 
 
 def load_numbers(path: Path) -> NDArray[Any]:
-    """Read the numbers of a .npy file; no more memory is taken than the file has bytes.
+    """Read the numbers of a .npy file, in no more memory than the file has bytes.
 
     Raises a ValueError if it is no such file, holds no numbers, or fewer than its header claims.
     """
     import numpy as np
 
     try:
-        with np.errstate(over="ignore"):  # a size beyond counting is beyond the file's end too
+        with np.errstate(over="ignore"):  # a size that overflows is refused as too large
             mapped = np.lib.format.open_memmap(path, "r")
     except (SyntaxError, OverflowError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError(f"its header is damaged ({type(error).__name__})") from None
@@ -245,12 +243,12 @@ def load_numbers(path: Path) -> NDArray[Any]:
 
 
 def open_regular(path: Path, *, kept: bool = False) -> BinaryIO:
-    """Open a regular file, with `kept` only a kept one; raises an OSError if there is none."""
+    """Open a regular file, with `kept` one of a cache; raise an OSError if there is none."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     flags |= getattr(os, "O_NOFOLLOW", 0) if kept else 0
     try:
         handle = os.open(path, flags)
-    except ValueError as error:  # a path with a null character
+    except ValueError as error:  # the path has a null character
         raise OSError(errno.EINVAL, str(error), str(path)) from None
     state = os.fstat(handle)
     if stat.S_ISREG(state.st_mode) and (not kept or _is_own(state)):
@@ -260,12 +258,12 @@ def open_regular(path: Path, *, kept: bool = False) -> BinaryIO:
 
 
 def is_own_folder(path: Path) -> bool:
-    """Return whether a folder of this user lies there, and no link to one."""
+    """Return whether a path is a folder of this user, and no link to one."""
     return is_kept(path, stat.S_ISDIR)
 
 
 def is_kept(path: Path, is_kind: Callable[[int], bool] = stat.S_ISREG) -> bool:
-    """Return whether a kept file lies there, or something of another kind by its mode."""
+    """Return whether a path is a file of a cache, or with `is_kind` of another kind by its mode."""
     try:
         state = path.lstat()
     except (OSError, ValueError):
@@ -274,13 +272,13 @@ def is_kept(path: Path, is_kind: Callable[[int], bool] = stat.S_ISREG) -> bool:
 
 
 def read_kept(path: Path) -> bytes:
-    """Read a kept file; raises an OSError if there is none."""
+    """Read a file of a cache; raise an OSError if there is none."""
     with open_regular(path, kept=True) as file:
         return file.read()
 
 
 def _is_own(state: os.stat_result) -> bool:
-    """Return whether it belongs to this user, or to root, who may prepare a cache for others."""
+    """Return whether a file belongs to this user, or to root, who may prepare a cache."""
     return not hasattr(os, "geteuid") or state.st_uid in (os.geteuid(), 0)
 
 
@@ -289,13 +287,13 @@ EXPECTED = "the bytes that it points to"
 FIX = "git lfs pull"
 _BEGINNING = b"version https://git-lfs.github.com/spec/"
 _MOST_BYTES = 1023
-"""A longer file is no pointer, as Git LFS has it."""
+"""The longest pointer of Git LFS."""
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Return whether a regular file is a pointer; raises an OSError if it cannot be read."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+    """Return whether a regular file is a pointer; raise an OSError if it cannot be read."""
+    state = path.stat()
+    if not stat.S_ISREG(state.st_mode) or state.st_size > _MOST_BYTES:
         return False
     with path.open("rb") as file:
         return file.read(len(_BEGINNING)) == _BEGINNING
@@ -315,9 +313,9 @@ def refuse_lfs_pointer(path: Path) -> None:
 def scratch_folder(kind: str, where: Path | None = None) -> Iterator[Path]:
     """Yield an empty folder, ``fslbench-KIND-…``, which is removed with its content afterwards.
 
-    It lies in `where`, or where temporary files do.  The first of a process removes those of the
-    same kind there that killed processes of this user left: a folder is locked while it is used.
-    Windows has no such locks; there killed processes leave theirs.
+    It lies in `where`, by default the system's temporary folder, and is locked while it is used.
+    The first of a process removes unlocked ones of the same kind, which killed processes of this
+    user left.  Windows has no such locks; there they stay.
     """
     parent = Path(where or tempfile.gettempdir())
     _clear_abandoned(kind, parent)
@@ -330,7 +328,7 @@ def scratch_folder(kind: str, where: Path | None = None) -> Iterator[Path]:
 
 @lru_cache(maxsize=64)
 def _clear_abandoned(kind: str, parent: Path) -> None:
-    """Remove folders of a kind that nobody uses, once for each place."""
+    """Remove unlocked folders of a kind, once for each parent."""
     if sys.platform == "win32":
         return
     name = re.compile(rf"fslbench-{re.escape(kind)}-[a-z0-9_]{{8}}")

@@ -1,4 +1,4 @@
-"""Write tables of a release as Parquet, small, in forms that datasets and DuckDB read."""
+"""Write small Parquet files that datasets and DuckDB read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from fslbench_data.files import whole_file
 
 _LARGE = 32 * 2**20
-"""Bytes in memory from which a table is compressed quickly: 200,000 one-shot tasks."""
+"""Bytes in memory from which on a table is compressed fast: 200,000 one-shot tasks."""
 
 
 def write_parquet(table: pa.Table, path: Path, **options: Any) -> None:
@@ -23,8 +23,7 @@ def write_parquet(table: pa.Table, path: Path, **options: Any) -> None:
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a table small: zstd, ids split by byte, dictionaries of few texts and rounded features.
 
-    DuckDB cannot read float16 that is split so; large tables are not given the highest level's
-    time.
+    float16 is not split, since DuckDB cannot read it so; large tables get a lower level of zstd.
     """
     split = [
         f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
@@ -43,7 +42,7 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 
 def of_few_values(schema: pa.Schema) -> list[str] | bool:
-    """Name the columns to be written with dictionaries: lists of attributes, rounded features."""
+    """Return the columns to write with dictionaries: lists of attributes, rounded features."""
     few = (pa.string(), pa.float32())
     columns = [
         f"{field.name}.list.element"

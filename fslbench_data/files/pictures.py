@@ -1,9 +1,8 @@
 """Read image files by their content, upright, as RGB of 8 bits on white.
 
-What is read of a file that holds several frames or pages is the first.  An orientation that the
-file states (EXIF or XMP) is applied, as ``datasets`` does when it shows an image.  Grey levels of
-16 bits become their high byte, as Pillow reads colours of 16 bits; floats are scaled from 0 to 1.
-Nothing is stretched to the extremes of an image.
+Only the first frame or page is read.  The file's orientation (EXIF or XMP) is applied, as
+``datasets`` does.  Grey levels of 16 bits become their high byte, as Pillow reads colours of 16
+bits; floats are scaled from 0 to 1.  Contrast is not stretched.
 """
 
 from __future__ import annotations
@@ -28,15 +27,14 @@ _FEATURE_OF = {
     "AVIF": "avif", "BMP": "", "GIF": "", "JPEG": "jpg", "JPEG2000": "jpg_2000", "PNG": "zlib",
     "PPM": "", "TIFF": "", "WEBP": "webp",
 }  # fmt: skip
-"""The formats that are read, for which Pillow starts no other program, and what it needs for each.
-
-AVIF comes with Pillow 11.3."""
+"""The formats that are read, for which Pillow starts no other program, and the feature of Pillow
+that each needs; AVIF comes with Pillow 11.3."""
 
 MOST_PIXELS = 175_000_000
-"""Larger pictures are refused before they are decoded; Pillow's own limit is little above."""
+"""Larger pictures are refused before they are decoded; Pillow's own limit is slightly higher."""
 
 ORIENTATION = 0x0112
-"""The EXIF tag of how a picture is turned; 1, or none, if it is not."""
+"""The EXIF tag of a picture's orientation; 1 or missing if it is upright."""
 
 _EIGHT_BITS = frozenset(
     {"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "LAB", "HSV"}
@@ -56,9 +54,9 @@ def decode(
     name
         Its name in errors; by default they have none.
     longest
-        No side of the picture is to be longer, in pixels; larger ones are made smaller.
+        The longest side in pixels; larger pictures are scaled down.
     extra
-        Of this package, which installs Pillow.
+        The extra of this package that installs Pillow.
 
     Raises
     ------
@@ -81,15 +79,15 @@ def formats() -> tuple[str, ...]:
     """List the formats that are read with the installed Pillow."""
     has = require("PIL.features").check
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a feature that it is too old to know
+        warnings.simplefilter("ignore")  # an old Pillow warns of features that it does not know
         return tuple(form for form, needs in _FEATURE_OF.items() if not needs or has(needs))
 
 
 @contextmanager
 def opened(image: Path | bytes, name: str = "", *, extra: str = "builders") -> Iterator[Picture]:
-    """Open an image file, of which only the header is read, as a picture of any mode.
+    """Open an image file as a picture of any mode; only its header is read.
 
-    Parameters and errors are those of :func:`decode`, which Pillow's own become inside, too.
+    Parameters and errors are those of :func:`decode`; Pillow's errors inside become these, too.
     """
     pil = require("PIL.Image", extra)
     try:
@@ -103,12 +101,12 @@ def opened(image: Path | bytes, name: str = "", *, extra: str = "builders") -> I
         raise RefusedPictureError(_problem_text(name, error.what), fix=error.fix) from None
     except pil.DecompressionBombError as error:
         raise RefusedPictureError(_problem_text(name, str(error))) from None
-    except pil.UnidentifiedImageError:  # whose message is an address in memory
+    except pil.UnidentifiedImageError:  # its message is an address in memory
         raise SourceError(
             _problem_text(name, "no image of a known format"),
             expected=f"one of {', '.join(formats())}",
         ) from None
-    except Exception as error:  # what Pillow raises about damaged files is of many kinds
+    except Exception as error:  # Pillow raises many kinds about damaged files
         problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
         raise SourceError(_problem_text(name, problem), expected="a whole image") from None
 
@@ -123,10 +121,10 @@ def _problem_text(name: str, problem: str) -> str:
 
 
 def loaded(file: Picture, draft: int | None = None) -> Picture:
-    """Decode a file that :func:`opened` gives: upright, 8 bits a channel, transparency kept.
+    """Decode a file that :func:`opened` yields: upright, 8 bits a channel, with transparency.
 
-    With `draft` the sides may be as short as that many pixels, where the format then decodes
-    faster.
+    With `draft`, a format that decodes faster at lower resolution may reduce the sides to as many
+    pixels.
     """
     if draft:
         file.draft(None, (draft, draft))
@@ -140,7 +138,7 @@ def rgb(picture: Picture) -> Picture:
     """Convert a picture of any mode to RGB, on white where it is transparent.
 
     Modes I;16 and I hold 16 bits, of which the high byte is kept; floats of mode F are scaled from
-    0 to 1.  Raises a RefusedPictureError where such values are outside, or the mode is another.
+    0 to 1.  Raises a RefusedPictureError if values are out of range, or the mode is unknown.
     """
     picture = _of_eight_bits(picture)
     if picture.mode == "P" or "transparency" in picture.info or "A" in picture.getbands():
@@ -151,7 +149,7 @@ def rgb(picture: Picture) -> Picture:
 
 
 def _of_eight_bits(picture: Picture) -> Picture:
-    """Scale what has more bits a channel to grey levels, by the range of its type."""
+    """Convert modes of more than 8 bits to grey levels, by the range of their type."""
     mode = picture.mode
     if mode in _EIGHT_BITS:
         return picture

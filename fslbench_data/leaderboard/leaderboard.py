@@ -49,16 +49,9 @@ from fslbench_data.validation.validate import Validated, validate
 class Accepted(Struct, frozen=True, eq=False):
     """A file that answers a release, by its path in the repository and its SHA-256 (hex).
 
-    Attributes
-    ----------
-    release
-        The position of the release.
-    content
-        SHA-256 (hex) of the results, whatever the form of the file.
-    copies
-        Digests of other files with the same results, if it is not known which came first.
-    arrival
-        Of two files, that of the smaller number came first.
+    `release` is the position of the release, `content` a SHA-256 of the results in any form of the
+    file.  `copies` are digests of other files with the same results, if it is not known which came
+    first.  Of two files, that of the smaller `arrival` came first.
     """
 
     name: str
@@ -92,15 +85,10 @@ class Rejected(Struct, frozen=True):
         """What is wrong, and where."""
         return one_line(f"{self.what} ({self.where})" if self.where else self.what)
 
-    @property
-    def is_pointer(self) -> bool:
-        """Whether the file is a pointer of Git LFS."""
-        return self.what == _IS_POINTER
-
 
 def unfetched(rejected: Sequence[Rejected], total: int) -> str:
     """Say how many of `total` submissions are pointers, and what to do; empty if none is."""
-    pointers = sum(file.is_pointer for file in rejected)
+    pointers = sum(file.what == _IS_POINTER for file in rejected)
     if not pointers:
         return ""
     number = f"All {total}" if pointers == total > 1 else f"{pointers} of {total}"

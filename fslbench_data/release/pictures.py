@@ -194,7 +194,11 @@ def picture_paths(release: Release, dataset: str, folder: Path | Literal[True]) 
         export = f"go on with them: fslbench-build source {dataset} RAW --pictures {folder}"
     else:
         names = images.column("path").to_pylist()
-        without = [i for i, name in enumerate(names) if not _is_picture_file(name)]
+        without = [
+            image_id
+            for image_id, name in enumerate(names)
+            if name is None or _PART.search(name) or name.endswith(".svg")
+        ]
         if without:
             raise SourceError(
                 f"{len(without)} images of {dataset} are not files of pictures: image_id "
@@ -213,8 +217,3 @@ def picture_paths(release: Release, dataset: str, folder: Path | Literal[True]) 
             fix=export,
         )
     return paths
-
-
-def _is_picture_file(name: str | None) -> bool:
-    """Return whether a path of an images table is a whole file, and one of pixels."""
-    return name is not None and not _PART.search(name) and not name.endswith(".svg")

@@ -1,1 +1,1 @@
-"""A process with bounded memory and time, for what strangers wrote: their files, and SQL."""
+"""Read files of strangers and run SQL in a process with bounded memory and time."""

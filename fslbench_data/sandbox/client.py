@@ -1,10 +1,10 @@
-"""Read Parquet submissions and logs that come from strangers: memory and time stay bounded.
+"""Read Parquet files of strangers, and run queries, in bounded memory and time.
 
 A Parquet file of some kilobytes can hold, or claim to hold, billions of rows, pages that inflate to
-gigabytes and schemas nested so deep that the reader crashes; its footer may claim anything. So a
-process of its own reads such files (:mod:`.server`), under a limit on its memory and on its time,
-and counts what comes out as it comes (:mod:`.reader`).  One process reads many files; one that it
-does not survive, or that takes too much, costs a new process.
+gigabytes and schemas nested so deep that the reader crashes.  So a separate process
+(:mod:`.server`) reads such files, with limited memory and time, and counts values as it decodes
+them (:mod:`.reader`).  One process reads many files; a new one replaces it if a file crashes it or
+exceeds a limit.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _CODE = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from fslbench_data.sandbox.server import serve; serve(sys.argv[2])"
 )
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
-"""Variables that the process gets: no token is among them."""
+_PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP")
+"""Environment variables that the process gets; no token is among them."""
 _SET = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve more address space than they use
     "MALLOC_ARENA_MAX": "1",
@@ -54,10 +54,10 @@ _SET = {
 
 
 class EndedError(Exception):
-    """The process ended without a whole reply.
+    """The process ended without a complete reply.
 
-    The cause is ``late``: it took too long; ``memory``: it ran out of it; ``large``: its reply is
-    too large; or ``ended``: it ended by itself, with `code`, and perhaps before it had `started`.
+    The cause is ``late``: it took too long; ``memory``: it ran out of memory; ``large``: its reply
+    is too large; or ``ended``: it ended by itself, with `code`, perhaps before it had `started`.
     """
 
     def __init__(self, cause: str, code: int, *, started: bool) -> None:
@@ -66,18 +66,18 @@ class EndedError(Exception):
 
 
 class Process:
-    """A process that does one service, until it is `stopped`; its first reply awaits its start."""
+    """A process of the sandbox that does one service until it is stopped."""
 
     def __init__(self, service: Literal["read", "query"]) -> None:
         self.stopped = self._late = self._started = False
         path = [entry for entry in sys.path if entry]  # never the current folder
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         self._process = subprocess.Popen(  # noqa: S603 - our own code
             [sys.executable, "-P", "-c", _CODE, json.dumps(path), service],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # a crash may quote the file
-            env=kept | _SET,
+            env=environment | _SET,
         )
         self._pipes = (
             cast(BufferedWriter, self._process.stdin),
@@ -92,11 +92,11 @@ class Process:
         tables: Mapping[str, pa.Table] | None = None,
         most_bytes: int = sys.maxsize,
     ) -> list[pa.Table]:
-        """Request tables: `request` is sent as JSON, and `tables` with it, by name.
+        """Send a request as JSON, with tables by name, and return the tables of the reply.
 
-        It may take so many seconds, besides its start; the reply so many bytes.  Raises the
-        FSLBenchError that the process met; or, if it gave no reply and has been ended, an
-        EndedError.
+        The request may take `seconds`, besides the start of the process, and the reply have
+        `most_bytes`.  Raises the FSLBenchError that the process met, or an EndedError if it gave no
+        reply; the process is then stopped.
         """
         sizes = {name: stream_size(table) for name, table in (tables or {}).items()}
         line = json.dumps({**request, "tables": sizes}).encode() + b"\n"
@@ -114,13 +114,14 @@ class Process:
         received: list[pa.Table] = []
         try:
             reply = self._talk(line, tables, most_bytes, received)
-        except BaseException:  # interrupted between request and reply
+        except BaseException:  # such as Ctrl-C between request and reply
             self.stop()
             raise
         finally:
             timer.cancel()
         if "error" in reply:
-            error: FSLBenchError = (kind := getattr(errors, reply["error"])).__new__(kind)
+            kind = getattr(errors, reply["error"])
+            error: FSLBenchError = kind.__new__(kind)
             FSLBenchError.__init__(error, **reply["about"])
             raise error
         if reply.get("end") == "whole":
@@ -138,7 +139,7 @@ class Process:
     ) -> dict[str, Any]:
         """Send a request, add the tables of the reply to `received`, and return its last line."""
         requests, replies = self._pipes
-        with contextlib.suppress(OSError, ValueError):  # it reads no more, or breaks off
+        with contextlib.suppress(OSError, ValueError):  # the process may end meanwhile
             requests.write(line)
             for table in tables.values():
                 write_stream(requests, table)
@@ -161,14 +162,14 @@ class Process:
         self._process.kill()
 
     def stop(self) -> None:
-        """End it, whatever it is at."""
+        """End the process at once."""
         self.stopped = True
         self._process.kill()
         self._process.wait()
         self.forget()
 
     def forget(self) -> None:
-        """Close the pipes to it."""
+        """Close the pipes to the process."""
         for pipe in self._pipes:
             with contextlib.suppress(OSError):
                 pipe.close()
@@ -181,9 +182,9 @@ _server: Process | None = None
 def read_untrusted(path: Path, limits: Limits = LIMITS) -> Submission:
     """Read a Parquet submission without trusting a byte of it, in some milliseconds.
 
-    The limit on memory holds on Linux only.  Raises a TooLargeError if the file passes a limit, or
-    reading it takes more memory or time than it may; an UnreadableError if it cannot be read, or
-    ends the process that reads it; a SubmissionError or a SchemaError if it is not a submission.
+    The limit on memory holds on Linux only.  Raises a TooLargeError if the file exceeds a limit on
+    its content, memory or time; an UnreadableError if it cannot be read, or crashes the process; a
+    SubmissionError or a SchemaError if it is not a submission.
     """
     source = _checked(path)
     table = _read("submission", path, source, limits)
@@ -196,9 +197,8 @@ def read_untrusted_columns(
 ) -> pa.Table:
     """Read the wanted columns of any Parquet file as they are, without trusting a byte of it.
 
-    The limit on memory holds on Linux only.  Raises a TooLargeError if the file passes a limit, or
-    reading it takes more memory or time than it may; an UnreadableError if it cannot be read, or
-    ends the process that reads it.
+    The limit on memory holds on Linux only.  Raises a TooLargeError if the file exceeds a limit on
+    its content, memory or time; an UnreadableError if it cannot be read, or crashes the process.
     """
     try:
         return _read("columns", path, _checked(path), limits, sorted(wanted))
@@ -211,16 +211,16 @@ def read_untrusted_columns(
 def read_untrusted_table(
     path: Path, where: str, options: dict[str, Any], most_bytes: int, seconds: float
 ) -> pa.Table:
-    """Read a table as :func:`fslbench_data.sandbox.reader.read_parquet_table` does, of those bytes.
+    """Read a table as :func:`fslbench_data.sandbox.reader.read_parquet_table` does, in the sandbox.
 
-    Raises a TooLargeError if it takes more memory or time; an UnreadableError if it cannot be read.
+    Raises a TooLargeError if it takes more bytes or time; an UnreadableError if it cannot be read.
     """
     limits = Limits(memory_bytes=most_bytes, seconds=seconds)
     return _read("table", path, where, limits, options, most_bytes)
 
 
 def _checked(path: Path) -> str:
-    """Return what messages call a file; refuse what is no regular file that ends as Parquet's."""
+    """Return a file's name for messages; raise an UnreadableError unless it is a Parquet file."""
     source = printable(str(path))
     try:
         is_file = stat.S_ISREG(path.stat().st_mode)
@@ -245,7 +245,7 @@ def _read(
     options: Any = None,
     most_bytes: int = sys.maxsize,
 ) -> pa.Table:
-    """Let the other process read a file, which messages call `where`."""
+    """Read a file, named `where` in messages, in the sandbox."""
     global _server
     request = {
         "what": what,
@@ -256,12 +256,12 @@ def _read(
     }
     with _lock:
         while True:
-            first = _server is None
+            is_new = _server is None
             server = _server = _server or Process("read")
             try:
                 (table,) = server.ask(request, limits.seconds, most_bytes=most_bytes)
             except EndedError as ended:
-                if first or ended.cause in ("late", "large"):  # else earlier files may be to blame
+                if is_new or ended.cause in ("late", "large"):  # else earlier files may be to blame
                     raise _error_of(ended, where, limits) from None
             else:
                 return table
@@ -271,7 +271,7 @@ def _read(
 
 
 def _error_of(ended: EndedError, where: str, limits: Limits) -> FSLBenchError:
-    """Return the error for what a file has done to the process that read it."""
+    """Return the error about a file that ended the process that read it."""
     if not ended.started:
         return UnreadableError(
             "no process could be started to read submissions",
@@ -293,7 +293,7 @@ def _error_of(ended: EndedError, where: str, limits: Limits) -> FSLBenchError:
 
 @atexit.register
 def stop() -> None:
-    """End the process; the next file starts another."""
+    """End the process that reads files; the next file starts another."""
     global _server
     with _lock:
         if _server is not None:
@@ -302,7 +302,7 @@ def stop() -> None:
 
 
 def _forget() -> None:
-    """Leave the process to the parent, in a forked process."""
+    """Leave the process to the parent after a fork."""
     global _server, _lock
     _lock = RLock()
     if _server is not None:
@@ -318,12 +318,11 @@ _LOAD_SECONDS = 600.0
 
 
 class QueryProcess(AbstractContextManager["QueryProcess"]):
-    """A process with a database of its own; it starts while the tables are read here.
+    """A process with its own database; it starts while this process reads the tables.
 
-    A query may take so many seconds until the last row of its result is here, and so much memory,
-    such as ``1GB``, besides what the tables take; its result may be as large.  The latter holds on
-    Linux; elsewhere only what DuckDB itself counts is limited.  Raises a QueryError if either is no
-    such limit.
+    `seconds` limits a query up to the last row of its result.  `memory`, such as ``1GB``, limits
+    its memory besides the tables, and the size of its result; except on Linux, only the memory that
+    DuckDB counts.  Raises a QueryError if one of them is no such limit.
     """
 
     def __init__(self, *, seconds: float = SECONDS, memory: str = MEMORY) -> None:
@@ -335,13 +334,13 @@ class QueryProcess(AbstractContextManager["QueryProcess"]):
         self._process.stop()
 
     def load(self, tables: Mapping[str, object]) -> None:
-        """Open the database over those that are Arrow tables, not only made when they are read.
+        """Open the database over the Arrow tables among `tables`.
 
         Raises a QueryError if no process can do so.
         """
-        made = {name: table for name, table in tables.items() if isinstance(table, pa.Table)}
+        loaded = {name: table for name, table in tables.items() if isinstance(table, pa.Table)}
         try:
-            self._process.ask({"memory": self._memory}, _LOAD_SECONDS, tables=made)
+            self._process.ask({"memory": self._memory}, _LOAD_SECONDS, tables=loaded)
         except EndedError as ended:
             raise QueryError(
                 f"no process could be started to run the query ({ended.cause}, {ended.code})",
@@ -349,14 +348,14 @@ class QueryProcess(AbstractContextManager["QueryProcess"]):
             ) from None
 
     def run(self, sql: str, *, spent: float = 0.0) -> pa.Table:
-        """Run one SELECT over the tables of :meth:`load`; `spent` seconds of its time are gone.
+        """Run one SELECT over the tables of :meth:`load`; `spent` seconds count against its time.
 
-        Raises a QueryError if it is no SELECT, fails, or takes more memory or time than it may.
+        Raises a QueryError if it is no SELECT, fails, or exceeds its memory or time.
         """
         try:
-            left = max(self._seconds - spent, 0.001)
-            request = {"sql": sql, "seconds": left}
-            tables = self._process.ask(request, left, most_bytes=self._bytes)
+            seconds = max(self._seconds - spent, 0.001)
+            request = {"sql": sql, "seconds": seconds}
+            tables = self._process.ask(request, seconds, most_bytes=self._bytes)
         except EndedError as ended:
             what, option = {
                 "late": (f"the query ran for more than {self._seconds:g} seconds", "seconds"),

@@ -1,4 +1,4 @@
-"""Limits on a stranger's submission, or log."""
+"""Set the limits on a stranger's submission or log."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ class Limits(Struct, frozen=True):
     Attributes
     ----------
     metadata_bytes
-        Size of the Parquet footer, in which the metadata of fslbench is too.
+        Size of the Parquet footer, which includes fslbench's metadata.
     rows
-        Results: tasks, summed over task sets, methods and runs.
+        Tasks, summed over task sets, methods and runs.
     list_length, list_values
-        Entries of one list, predictions of a task or counts of its classes; and of all lists of a
-        column.
+        Entries of one list, such as the predictions on a task; and of all lists of a column.
     methods, names, groups
         Different methods; different data sets, task sets, runs or fingerprints; and combinations of
-        these: a method's results on a task set in a run.
+        method, task set and run.
     name_length
         Characters of any of these names.
     memory_bytes, seconds
-        What reading may take, besides what Python and its packages take.
+        Memory and time of reading, besides those of Python and its packages.
     """
 
     file_bytes: int = 64 * MIB
@@ -51,6 +50,5 @@ LOG_LIMITS = Limits(
     memory_bytes=6144 * MIB,
     seconds=300.0,
 )
-"""Of a log of tasks: `list_values` are those of all its columns, such as forty methods' predictions
-on 40,000 tasks of 100 images; the limits on rows, names and groups do not count.
-"""
+"""Limits on a log, whose rows, names and groups are not limited; `list_values` counts all columns,
+such as forty methods' predictions on 40,000 tasks of 100 images."""

@@ -1,4 +1,4 @@
-"""Read a Parquet submission, log or table by pieces, counting what comes out as it comes."""
+"""Read a Parquet submission, log or table in batches, and count its values."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from fslbench_data.submission.columns import canonical, printable
 from fslbench_data.submission.reading import check_rows, name_columns
 
 _BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
-"""Rows decoded at once of a submission, and of a log, with lists of hundreds of images."""
+"""Rows that are decoded at once of a submission, and of a log, whose lists are long."""
 _MOST_COLUMNS = 64
-"""A submission has fourteen at most; files with more than these are refused."""
+"""Columns of a file; a submission has at most fourteen."""
 _MOST_ENTRIES = 100_000
 """Entries of a list in the footer, such as its row groups."""
 _NAMES = ("method", "dataset", "task_set", "run", "fingerprint")
@@ -31,13 +31,13 @@ _LISTS = {name: columns.WIDE.get(name, columns.TYPES[name]) for name in columns.
 
 
 def read_bounded(path: Path, where: str, limits: Limits) -> pa.Table:
-    """Read a submission as :func:`canonical` gives it, with no metadata but fslbench's.
+    """Read a submission as :func:`canonical` returns it, with only fslbench's metadata.
 
     Raises the errors of :func:`fslbench_data.sandbox.client.read_untrusted`, or a MemoryError.
     """
     try:
         return _read(path, where, limits)
-    except MemoryError:  # some of which are errors of Arrow too
+    except MemoryError:  # it may also be an error of Arrow
         raise
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise unreadable(where, error) from None
@@ -48,13 +48,13 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
     file = opened(data, limits)
     schema = file.schema_arrow
     _at_most(_MOST_COLUMNS, len(schema), "columns", where)
-    names = canonical(schema.empty_table(), where).column_names  # no others are read
+    names = canonical(schema.empty_table(), where).column_names
     if declared := metadata_of(schema, where):
         _at_most(limits.methods, len(declared[0]), "methods in its metadata", where)
     _at_most(limits.rows, file.metadata.num_rows, "rows", where)
     try:
         batches = list(_batches(opened(data, limits, name_columns(schema)), names, where, limits))
-    except OSError:  # texts stored as differences cannot be read as dictionaries
+    except OSError:  # delta-encoded texts cannot be read as dictionaries
         batches = list(_batches(file, names, where, limits))
     check_rows(sum(len(batch) for batch in batches), file.metadata.num_rows, where)
     if not batches:
@@ -68,9 +68,9 @@ def _read(path: Path, where: str, limits: Limits) -> pa.Table:
 
 
 def whole_content(path: Path, where: str, limits: Limits) -> bytes:
-    """Return the file in memory, where it cannot change, once its footer is found small enough."""
+    """Read the file into memory, where it cannot change, and check the size of its footer."""
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size  # so much memory is taken, whatever is read
+        size = os.fstat(file.fileno()).st_size  # reading allocates no more than this
         data = file.read(min(size, limits.file_bytes) + 1)
     _at_most(limits.file_bytes, len(data), "bytes", where)
     if data[-4:] != b"PAR1" or len(data) < 12:
@@ -80,7 +80,7 @@ def whole_content(path: Path, where: str, limits: Limits) -> bytes:
 
 
 def opened(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.ParquetFile:
-    """Open a Parquet file without its metadata, which can end the process that reads it."""
+    """Open a Parquet file without its metadata, which can crash the process that reads it."""
     return pq.ParquetFile(
         pa.BufferReader(data),
         read_dictionary=list(texts),
@@ -93,7 +93,7 @@ def opened(data: bytes, limits: Limits, texts: Sequence[str] = ()) -> pq.Parquet
 def _batches(
     file: pq.ParquetFile, names: Sequence[str], where: str, limits: Limits
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows of some columns, some at a time; names and lists in the types they shall have."""
+    """Yield batches of some columns, with names and lists in the types of a submission."""
     rows = 0
     values = dict.fromkeys(_LISTS, 0)
     for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
@@ -120,14 +120,14 @@ def _batches(
 
 
 def _check_groups(table: pa.Table, where: str, limits: Limits) -> None:
-    """Refuse too many different names of the table, or combinations of them."""
+    """Raise a TooLargeError if the table has too many different names or combinations of them."""
     group = np.zeros(table.num_rows, np.int64)
     for name in set(_NAMES) & set(table.column_names):
         column = table.column(name).combine_chunks()
         _check_names(column.dictionary, name, where, limits)
         if name != "fingerprint":
-            none = len(column.dictionary)  # as of rows without a run
-            group = group * (none + 1) + column.indices.fill_null(none).to_numpy()
+            null = len(column.dictionary)  # the code of rows without a run
+            group = group * (null + 1) + column.indices.fill_null(null).to_numpy()
     _at_most(limits.groups, len(np.unique(group)), "combinations of method, task set, run", where)
 
 
@@ -158,12 +158,11 @@ def unreadable(where: str, reason: Exception | str) -> UnreadableError:
 
 
 def read_columns(path: Path, where: str, wanted: Collection[str], limits: Limits) -> pa.Table:
-    """Read the wanted columns as they are, texts as dictionaries where they can be.
+    """Read the wanted columns as they are, texts as dictionaries if possible.
 
-    Of the metadata that of pandas is kept, with its index.
-
-    Raises the errors of :func:`fslbench_data.sandbox.client.read_untrusted_columns`, an error of
-    Arrow, or a MemoryError.
+    Only the metadata of pandas, which names its index, is kept.  Raises the errors of
+    :func:`fslbench_data.sandbox.client.read_untrusted_columns`, an error of Arrow, or a
+    MemoryError.
     """
     data = whole_content(path, where, limits)
     file = opened(data, limits)
@@ -171,10 +170,10 @@ def read_columns(path: Path, where: str, wanted: Collection[str], limits: Limits
     names = schema.names
     if not names:
         return schema.empty_table()
-    texts = _texts(file, wanted)
+    texts = _text_paths(file, wanted)
     try:
         batches = list(_column_batches(opened(data, limits, texts), names, where, limits))
-    except (OSError, pa.ArrowNotImplementedError):  # texts that cannot be read as dictionaries
+    except (OSError, pa.ArrowNotImplementedError):  # some texts cannot be read as dictionaries
         batches = list(_column_batches(file, names, where, limits))
     check_rows(sum(len(batch) for batch in batches), file.metadata.num_rows, where)
     if not batches:
@@ -197,9 +196,9 @@ def read_parquet_table(
     Parameters
     ----------
     names
-        Read the names that submissions have as dictionaries.
+        Read the columns of names as dictionaries.
     group
-        -1 gives no rows, but the numbers of rows and row groups in the file's metadata.
+        A row group; -1 reads no rows, but adds the numbers of rows and row groups to the metadata.
     """
     file = pq.ParquetFile(path, pre_buffer=False)
     metadata, schema = file.metadata, file.schema_arrow
@@ -219,8 +218,8 @@ def read_parquet_table(
     return table
 
 
-def _texts(file: pq.ParquetFile, wanted: Collection[str]) -> list[str]:
-    """Return the paths of the texts among the wanted columns, within lists too."""
+def _text_paths(file: pq.ParquetFile, wanted: Collection[str]) -> list[str]:
+    """Return the paths of the texts among the wanted columns, also within lists."""
     leaves = [file.schema.column(number) for number in range(len(file.schema))]
     return [
         leaf.path
@@ -233,12 +232,12 @@ def _column_batches(
     file: pq.ParquetFile, names: list[str], where: str, limits: Limits
 ) -> Iterator[pa.RecordBatch]:
     values = 0
-    groups = (  # one at a time, since dictionaries within lists differ
+    groups = (  # one by one, since dictionaries within lists differ
         file.iter_batches(_COLUMN_ROWS, row_groups=[group], columns=names, use_threads=False)
         for group in range(file.num_row_groups)
     )
     for batch in chain.from_iterable(groups):
-        values += sum(map(_values, batch.columns))
+        values += sum(map(_n_values, batch.columns))
         if values > limits.list_values:
             raise TooLargeError(
                 f"{where} holds more than {limits.list_values:,} values",
@@ -248,10 +247,10 @@ def _column_batches(
         yield batch
 
 
-def _values(array: pa.Array) -> int:
-    """Return entries of a column, of its innermost lists."""
+def _n_values(array: pa.Array) -> int:
+    """Count the entries of a column, in its innermost lists."""
     while pa.types.is_nested(array.type) and hasattr(array, "flatten"):
         if pa.types.is_struct(array.type):
-            return sum(map(_values, array.flatten()))
+            return sum(map(_n_values, array.flatten()))
         array = array.flatten()
     return len(array)

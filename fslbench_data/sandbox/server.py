@@ -1,9 +1,8 @@
-"""Serve requests in a process of the sandbox, under limits that it sets on itself.
+"""Serve requests in a process of the sandbox, which limits itself.
 
-It takes requests from standard input, a line of JSON each and the Arrow streams of the sizes in
-that line. It replies on standard output: lines with the size of a table, each before the table as
-an Arrow stream, and a last line with the end, or the error that it met.
-:mod:`fslbench_data.sandbox.client` starts it and sends them.
+:mod:`fslbench_data.sandbox.client` starts it.  A request on standard input is a line of JSON, and
+Arrow streams of the sizes in that line.  A reply on standard output has, for each table, a line
+with its size and the table as an Arrow stream; and a last line with the end, or the error.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from benchmark_spec.errors import FSLBenchError, QueryError
 from fslbench_data.sandbox.limits import MIB, Limits
 
 _OVERHEAD = 192 * MIB
-"""Of address space that DuckDB takes beyond what its own limit counts: threads, batches."""
+"""Bytes of address space, for threads and batches, that DuckDB's own limit does not count."""
 
 Tables = Mapping[str, pa.Table]
 Service = Callable[[Any, Tables], Iterable[pa.Table]]
 
 
 def serve(service: str) -> None:
-    """Serve requests until standard input ends, or the process that sends them does."""
+    """Serve requests until standard input or the client ends."""
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)
     requests, replies = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever else is printed is no reply
+    os.dup2(2, 1)  # other output is not part of replies
     run = {"read": _reading, "query": _querying}[service]()
     _reply(replies, {"end": "whole"})
     for line in requests:
@@ -50,7 +49,7 @@ def serve(service: str) -> None:
                 write_stream(replies, table)
             _reply(replies, {"end": "whole"})
         except MemoryError:
-            _bound(sys.maxsize)
+            _limit(sys.maxsize)
             _reply(replies, {"end": "memory"})
         except FSLBenchError as error:
             about = {key: getattr(error, key) for key in ("what", "where", "expected", "fix")}
@@ -59,23 +58,23 @@ def serve(service: str) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after the one that started it, whatever it is at."""
+    """End this process soon after its parent ends."""
     while os.getppid() == parent:
         time.sleep(1.0)
     os._exit(1)
 
 
 def _reading() -> Service:
-    """Read strangers' files; `taken` before any of them counts for none of them."""
+    """Return the service that reads strangers' files, each with the limits of its request."""
     from fslbench_data.sandbox import reader
 
-    taken = _address_space()
+    base = _address_space()
 
     def read(request: Any, _: Tables) -> Iterable[pa.Table]:
         where, limits = request["where"], Limits(**request["limits"])
         path, options = Path(request["path"]), request["options"]
-        pages = limits.memory_bytes if request["what"] == "table" else 0  # besides what they hold
-        _bound(taken + limits.memory_bytes + pages, limits.seconds)
+        pages = limits.memory_bytes if request["what"] == "table" else 0  # besides their values
+        _limit(base + limits.memory_bytes + pages, limits.seconds)
         try:
             if request["what"] == "submission":
                 yield reader.read_bounded(path, where, limits)
@@ -92,22 +91,22 @@ def _reading() -> Service:
 
 
 def _querying() -> Service:
-    """Open a database over the tables that it gets, and then run queries of it."""
+    """Return the service that opens a database with the first request, and then runs queries."""
     from analysis_sql.queries import engine
     from analysis_sql.queries.limits import memory_bytes
 
-    opened: list[Any] = []
-    taken = 0
+    database: Any = None
+    memory = 0
 
     def query(request: Any, tables: Tables) -> Iterable[pa.Table]:
-        nonlocal taken
-        if not opened:
-            opened.append(engine.open_database(tables, memory=request["memory"]))
-            taken = _address_space() + memory_bytes(request["memory"]) + _OVERHEAD
+        nonlocal database, memory
+        if database is None:
+            database = engine.open_database(tables, memory=request["memory"])
+            memory = _address_space() + memory_bytes(request["memory"]) + _OVERHEAD
             return
-        _bound(taken, request["seconds"] * (os.cpu_count() or 1))
+        _limit(memory, request["seconds"] * (os.cpu_count() or 1))
         try:
-            for batch in engine.run_query(opened[0], request["sql"]):
+            for batch in engine.run_query(database, request["sql"]):
                 yield pa.Table.from_batches([batch])
         except (FSLBenchError, MemoryError):
             raise
@@ -123,7 +122,7 @@ def _reply(replies: BinaryIO, content: dict[str, Any]) -> None:
 
 
 def stream_size(table: pa.Table) -> int:
-    """Return the bytes of a table as an Arrow stream."""
+    """Return the size in bytes of a table as an Arrow stream."""
     counter = pa.MockOutputStream()
     write_stream(counter, table)
     size: int = counter.size()
@@ -137,27 +136,27 @@ def write_stream(sink: Any, table: pa.Table) -> None:
 
 
 def _address_space() -> int:
-    """Return the bytes of address space that this process has taken with all its packages."""
+    """Return the bytes of address space of this process."""
     if sys.platform != "linux":
         return 0
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _bound(memory: int, seconds: float | None = None) -> None:
-    """Limit this process to so much memory in all, and perhaps so much more CPU time.
+def _limit(memory: int, seconds: float | None = None) -> None:
+    """Limit the memory of this process and, if given, its further CPU time.
 
-    The time is for a process that nobody waits for any more; the client has a timer.
+    The client has a timer; the limit on time ends a process that no client waits for.
     """
     if sys.platform != "linux":
         return
     import resource
 
-    def limit(kind: int, most: int) -> None:
+    def set_limit(kind: int, most: int) -> None:
         hard = resource.getrlimit(kind)[1]
         resource.setrlimit(kind, (most if hard < 0 else min(most, hard), hard))
 
-    limit(resource.RLIMIT_AS, memory)
+    set_limit(resource.RLIMIT_AS, memory)
     if seconds is not None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        limit(resource.RLIMIT_CPU, int(min(time.process_time() + 2 * seconds, 2**31)) + 1)
+        set_limit(resource.RLIMIT_CPU, int(min(time.process_time() + 2 * seconds, 2**31)) + 1)

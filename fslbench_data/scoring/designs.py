@@ -134,7 +134,7 @@ def _all_ways(
     parts = Parts.of(Wanted(info.dataset, info.name, sizes.tolist(), **options))
     overlap = info.protocol.shot / float(parts.sizes.mean())
     query = by_class(tasks.query, tasks.query_label)
-    return AllWayDesign.of(query, parts.owner, overlap, f"{parts.unit}s")
+    return AllWayDesign.of(query, parts.class_of, overlap, f"{parts.unit}s")
 
 
 def _episodes(release: Release, info: TaskSetInfo) -> EpisodeDesign:

@@ -1,4 +1,4 @@
-"""Frozen tasks: a task set as arrays, and task by task."""
+"""Hold the frozen tasks of a task set as arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Labels = NDArray[np.int8]
 
 
 class TaskSetInfo(Struct, frozen=True, dict=True):
-    """Facts of a release about a task set: enough to check a submission, without its tasks."""
+    """The facts about a task set that checking a submission needs, without its tasks."""
 
     dataset: str
     name: TaskSetName
@@ -39,9 +39,9 @@ class TaskSetInfo(Struct, frozen=True, dict=True):
 
     @property
     def ways_and_shots(self) -> tuple[int | None, int | None]:
-        """What task sets whose means are averaged have in common.
+        """The ways and shots that task sets must share for a mean over data sets.
 
-        No ways of all classes at once, and neither of episodes that differ.
+        Ways are None for tasks of all classes; both are None for episodes, which differ in them.
         """
         if self.name.varies:
             return None, None
@@ -57,19 +57,19 @@ class TaskSetInfo(Struct, frozen=True, dict=True):
         return self.text
 
     def as_json(self) -> dict[str, Any]:
-        """Return the task set as JSON outputs have it."""
+        """Return the task set as JSON."""
         names = ("dataset", "task_set", "n_tasks", "fingerprint")
         return {name: getattr(self, name) for name in names}
 
 
 class Task(Struct, frozen=True, eq=False):
-    """One task: images are given by id, classes by their position 0..K-1.
+    """One task; images are given by id, classes by their position 0..K-1.
 
     Attributes
     ----------
     class_ids : int32 (K,)
     support : int32 (K, S)
-        Image ids, row k of the class at position k; of episodes a list of K arrays.
+        Image ids, row k for the class at position k; in episodes a list of K arrays.
     query : int32 (K·Q,)
         Image ids in the frozen order.
     query_label : int8 (K·Q,)
@@ -105,15 +105,15 @@ class TaskSet(Struct, frozen=True, eq=False):
     query_label: Labels
 
     def __repr__(self) -> str:
-        about = self.info.protocol
+        protocol = self.info.protocol
         return (
-            f"<TaskSet {self.info}: {len(self)} tasks of {about.way} classes, "
-            f"each with {about.shot} support and {about.query} query images>"
+            f"<TaskSet {self.info}: {len(self)} tasks of {protocol.way} classes, "
+            f"each with {protocol.shot} support and {protocol.query} query images>"
         )
 
     @classmethod
     def from_table(cls, info: TaskSetInfo, table: pa.Table) -> TaskSet:
-        """Return the task set of a table of the schema :func:`benchmark_spec.schemas.task_set`."""
+        """Make a task set of a table of the schema :func:`benchmark_spec.schemas.task_set`."""
         protocol = info.protocol
         if info.name.varies:
             names = ("class_ids", "support", "query", "query_label", "support_label")
@@ -132,17 +132,17 @@ class TaskSet(Struct, frozen=True, eq=False):
     def __getitem__(self, task_id: int) -> Task:
         if not 0 <= task_id < len(self):
             raise IndexError(f"{self.info} has tasks 0..{len(self) - 1}, not {task_id}")
-        of_all = self.class_ids, self.support, self.query, self.query_label
-        return Task(self.info, task_id, *(of_set[task_id] for of_set in of_all))
+        arrays = self.class_ids, self.support, self.query, self.query_label
+        return Task(self.info, task_id, *(array[task_id] for array in arrays))
 
     def __iter__(self) -> Iterator[Task]:
         return map(self.__getitem__, range(len(self)))
 
 
 class Episodes(TaskSet, frozen=True, eq=False):
-    """Tasks of different shapes: arrays are as wide as the largest, -1 after each.
+    """Tasks of different shapes; arrays are padded with -1 to the largest.
 
-    `support` (T, n) are all support images of a task, `support_label` their positions.
+    `support` (T, n) holds all support images of a task, `support_label` their classes' positions.
     """
 
     support_label: Labels
@@ -152,12 +152,13 @@ class Episodes(TaskSet, frozen=True, eq=False):
         return f"<Episodes {self.info}: {len(self)} tasks of {ways.min()} to {ways.max()} classes>"
 
     def __getitem__(self, task_id: int) -> Task:
-        whole = super().__getitem__(task_id)
-        ids, queries = whole.class_ids[whole.class_ids >= 0], whole.query >= 0
+        padded_task = super().__getitem__(task_id)
+        class_ids = padded_task.class_ids[padded_task.class_ids >= 0]
         label = self.support_label[task_id]
-        support: Any = [whole.support[label == place] for place in range(ids.size)]
-        query, query_label = whole.query[queries], whole.query_label[queries]
-        return Task(self.info, task_id, ids, support, query, query_label)
+        support: Any = [padded_task.support[label == k] for k in range(class_ids.size)]
+        is_query = padded_task.query >= 0
+        query, query_label = padded_task.query[is_query], padded_task.query_label[is_query]
+        return Task(self.info, task_id, class_ids, support, query, query_label)
 
     @property
     def queries(self) -> NDArray[np.int64]:
@@ -166,7 +167,7 @@ class Episodes(TaskSet, frozen=True, eq=False):
 
 
 def padded_lists(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Return lists of different lengths as a read-only array, -1 after each."""
+    """Return lists of different lengths as a read-only array, padded with -1."""
     lists = column.combine_chunks()
     lengths = lists.value_lengths().to_numpy(zero_copy_only=False)
     array = padded(lists.flatten().to_numpy(), lengths)
@@ -183,7 +184,7 @@ def _array(table: pa.Table, column: str, shape: tuple[int, ...]) -> NDArray[Any]
 
 
 def by_class(values: NDArray[Any], query_label: NDArray[Any]) -> NDArray[Any]:
-    """Return values of queries of tasks (T, K·Q) class by class, in the order of the classes."""
+    """Sort the values of each task's queries (T, K·Q) by class."""
     order = np.argsort(query_label, axis=1, kind="stable")
     return np.take_along_axis(values, order, axis=1)
 
@@ -194,7 +195,7 @@ def names_of(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def task_set_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Name task sets; ``ladder_titles-5w5s5q`` stands for all steps, unknown names stay."""
+    """Return task sets' names; ``ladder_titles-5w5s5q`` becomes all levels, unknown names stay."""
     chosen: dict[str, None] = {}
     for name in names_of(names):
         try:

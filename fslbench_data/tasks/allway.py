@@ -1,9 +1,9 @@
-"""Draw sets of all classes at once: few draws of the support, the whole test set for queries.
+"""Draw tasks of all classes at once, with the whole test set as queries.
 
-Support images are drawn uniformly, S of each class, anew in every draw. Queries are the data set's
-own test part, and support the rest; or, without such a part, all images that are not in the draw's
-support. Where images have groups, one image of each group takes part, drawn once. Queries stand in
-one shuffled order, the same in all draws but for the images left out; the first draws of a set are
+In every draw, S support images of each class are drawn uniformly. Queries are the data set's own
+test part, and support comes from the rest; without such a part, queries are all images outside the
+draw's support. If images have groups, one image of each group takes part, drawn once. All draws
+have one shuffled order of queries, except for the images left out; the first draws of a set are
 themselves a set.
 """
 
@@ -34,42 +34,43 @@ LEAST_DRAWS = 2
 
 
 class Parts(Struct, frozen=True, eq=False):
-    """The images that support is drawn from, class by class, and those that may be queries.
+    """The images that support is drawn from, and those that may be queries.
 
-    `support` are image ids, `sizes` (C,) of each class; `owner` is the class of every image.
+    `support` are image ids in the order of classes, `sizes` (C,) their number in each class;
+    `class_of` is the class of every image.
     """
 
     support: Ints
     sizes: Ints
     queries: Ints
-    owner: Ints
+    class_of: Ints
     unit: str
 
     @classmethod
     def of(cls, wanted: Wanted) -> Parts:
         """Find the parts of a data set."""
         sizes, groups = np.asarray(wanted.class_sizes, np.int64), wanted.groups
-        owner = classes_of_images(sizes, wanted.dataset)
-        kept, called = np.arange(owner.size), unit_of(groups)
-        if called == "group":
-            first = first_of_unit(owner, groups, wanted.dataset)
-            unit = np.unique(first, return_inverse=True)[1]
+        class_of = classes_of_images(sizes, wanted.dataset)
+        images, unit = np.arange(class_of.size), unit_of(groups)
+        if unit == "group":
+            first = first_of_unit(class_of, groups, wanted.dataset)
+            unit_ids = np.unique(first, return_inverse=True)[1]
             stream = Stream("allway", wanted.dataset, wanted.seed, "images")
-            kept = np.sort(one_of_each_unit(unit, stream))
-        support = queries = kept
+            images = np.sort(one_of_each_unit(unit_ids, stream))
+        support = queries = images
         if wanted.test:
             if wanted.paths is None:
                 raise SamplingError(
                     "the images of the data set are not known", expected="their paths"
                 )
-            test = np.array([str(path).startswith(wanted.test) for path in wanted.paths])
-            support, queries = kept[~test[kept]], kept[test[kept]]
-        drawn_from = np.bincount(owner[support], minlength=sizes.size)
-        return cls(support, drawn_from, queries, owner, called)
+            is_test = np.array([str(path).startswith(wanted.test) for path in wanted.paths])
+            support, queries = images[~is_test[images]], images[is_test[images]]
+        support_sizes = np.bincount(class_of[support], minlength=sizes.size)
+        return cls(support, support_sizes, queries, class_of, unit)
 
 
 def draw_allway(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
-    """Draw and freeze a set; gives its table, and what is special in its provenance.
+    """Draw and freeze a set; return its table, and what its suite adds to the provenance.
 
     Raises a SamplingError if a class has too few images, or the set's name has another size.
     """
@@ -80,10 +81,10 @@ def draw_allway(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
             where=where,
             expected=f"at least {LEAST_DRAWS}: with one, nothing is known of other draws",
         )
-    parts, apart = Parts.of(wanted), bool(wanted.test)
+    parts, has_test = Parts.of(wanted), bool(wanted.test)
     way, shot = parts.sizes.size, protocol.shot
-    least, queried = parts.sizes.min(), np.unique(parts.owner[parts.queries]).size
-    if least < shot + (not apart) or queried < way:
+    least, queried = parts.sizes.min(), np.unique(parts.class_of[parts.queries]).size
+    if least < shot + (not has_test) or queried < way:
         raise SamplingError(
             f"a class has {least} {parts.unit}s to draw {shot} for support from"
             if queried == way
@@ -92,7 +93,7 @@ def draw_allway(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
             expected="more than S of every class, and a query at least",
             fix="ask for fewer shots",
         )
-    expected = WholeProtocol(way, shot, parts.queries.size - (0 if apart else way * shot))
+    expected = WholeProtocol(way, shot, parts.queries.size - (0 if has_test else way * shot))
     if shot < 1 or expected.query > MAX_WHOLE_QUERIES:
         raise SamplingError(
             f"a task of {many(shot, 'shot')} and {expected.query} queries",
@@ -110,14 +111,15 @@ def draw_allway(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
     support = parts.support[first + drawn.reshape(tasks, way, shot)].reshape(tasks, -1)
     order = wanted.stream("queries").permutations(1, parts.queries.size)[0]
     queries = np.tile(parts.queries[order], (tasks, 1))
-    if not apart:
-        left = np.stack([~np.isin(row, own) for row, own in zip(queries, support, strict=True)])
-        queries = queries[left].reshape(tasks, -1)
+    if not has_test:
+        pairs = zip(queries, support, strict=True)
+        is_query = np.stack([~np.isin(images, shots) for images, shots in pairs])
+        queries = queries[is_query].reshape(tasks, -1)
     columns = {
         "class_ids": np.tile(np.arange(way), (tasks, 1)),
         "support": support,
         "query": queries,
-        "query_label": parts.owner[queries],
+        "query_label": parts.class_of[queries],
     }
-    how = {"unit": parts.unit, "test": wanted.test, "tasks": tasks}
-    return table_of(protocol, columns), how
+    provenance = {"unit": parts.unit, "test": wanted.test, "tasks": tasks}
+    return table_of(protocol, columns), provenance

@@ -1,16 +1,16 @@
 """Draw tasks of the uniform suites, and freeze them in a table.
 
 `open` is Algorithm 2 of Lafargue et al. (TMLR 2024), without replacement until the data set is
-exhausted, `closed` their Algorithm 1, tasks independent of each other.
+exhausted; `closed` is their Algorithm 1, with independent tasks.
 
-`pooled` sets are for intervals by leaving one out. A *unit* is an image or, where images have
-groups, a group of them; an image without a group is a unit of its own. Each task has K of the
-classes with more than m = S+Q units, m of each, and one image of each unit, all uniformly. The
+`pooled` sets are for leave-one-out intervals. A *unit* is an image or, if images have groups, a
+group of them; an image without a group is a unit of its own. Each task has K of the classes with
+more than m = S+Q units, m units of each, and one image of each unit, all drawn uniformly. The
 *pool* is all units of a data set of at most :data:`LARGE`; of a larger one :data:`KEPT` units of
 each class, drawn once for all protocols.
 
-Classes, units, images, query orders and the pool come from streams of their own, and tasks take
-their words one after another: the first m tasks of a set are themselves a set.
+Classes, units, images, query orders and the pool have separate streams, which tasks read in order:
+the first m tasks of a set are themselves a set.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from benchmark_spec.errors import SamplingError, TooLargeError
 from benchmark_spec.protocol import Protocol, TaskSetName
 
 MOST_IMAGES = 2**26
-"""Images of a data set that are held one by one: some gigabytes.  Quickdraw has 50 million."""
+"""Images of a data set that fit into some gigabytes of memory.  Quickdraw has 50 million."""
 
 Ints = NDArray[np.int64]
-"""Sizes, or positions: of classes in a data set, or of images in a class."""
+"""Sizes, or positions of classes in a data set, or of images in a class."""
 
 Groups = NDArray[np.int64]
-"""Group of each image (N,), by image id; -1 for an image that stands for itself."""
+"""Group of each image (N,), by image id; -1 for an image without one."""
 
 
 class Wanted(Struct, frozen=True, eq=False):
-    """A task set that is to be drawn.
+    """A task set to be drawn.
 
     Attributes
     ----------
@@ -50,19 +50,19 @@ class Wanted(Struct, frozen=True, eq=False):
     class_sizes
         Images of each class, in the frozen order of classes.
     seed
-        Of every suite but `published`, which has its own.
+        Seed of every suite except `published`, which has its own.
     tasks
-        How many: needed for `closed` and other suites that reuse images, a cap for `open` and
-        others that do not, the number for `balanced` (as many as possible if absent) and `pooled`;
+        Number of tasks: required for `closed` and other suites that reuse images, a cap for `open`
+        and others that do not, optional for `balanced` (as many as possible) and `pooled`;
         `published` stops at 2000.
     groups
-        Group of each image (:func:`groups_of`), needed for `grouped`; `pooled` and `allway` draw
-        them, too.
+        Group of each image (:func:`groups_of`): required for `grouped`, used by `pooled` and
+        `allway`.
     attributes
-        Of the images, for suites that are made with them.
+        Attributes of the images, for suites that are made with them.
     paths, test
-        Of `allway`: the images whose paths begin with `test` are the data set's own test part;
-        without it there is none.
+        For `allway`: images whose paths begin with `test` are the data set's own test part; empty
+        without one.
     """
 
     dataset: str
@@ -77,15 +77,15 @@ class Wanted(Struct, frozen=True, eq=False):
 
     @property
     def where(self) -> str:
-        """What errors call it."""
+        """The task set's name in errors."""
         return f"{self.dataset}/{self.name}"
 
     def given(self, *more: str) -> dict[str, Any]:
-        """Return the data set, the seed, the number of tasks, and more, as samplers take them."""
+        """Return the arguments of samplers: data set, seed, number of tasks, and `more`."""
         return {name: getattr(self, name) for name in ("dataset", "seed", "tasks", *more)}
 
     def stream(self, part: str) -> Stream:
-        """Open one of its random streams."""
+        """Open the random stream of a part."""
         return Stream(self.name.suite, self.dataset, str(self.name.protocol), self.seed, part)
 
 
@@ -105,13 +105,13 @@ class DrawnTasks(Struct, frozen=True):
 
 
 def split_support(protocol: Protocol, class_ids: NDArray[Any], images: NDArray[Any]) -> DrawnTasks:
-    """Make tasks: of the S+Q `images` drawn of a class (T, K, S+Q), the first S are support."""
+    """Make tasks of drawn `images` (T, K, S+Q); the first S of each class are support."""
     support, query = np.split(images.astype(np.int32), [protocol.shot], axis=-1)
     return DrawnTasks(protocol, class_ids.astype(np.int32), support, query)
 
 
 def checked_sizes(class_sizes: Sequence[int], protocol: Protocol, dataset: str) -> Ints:
-    """Check that class sizes hold a task of `protocol`; gives them as an int64 array (C,)."""
+    """Check that the classes have images for a task of `protocol`; return their sizes (C,)."""
     counts = np.asarray(class_sizes)
     whole = counts.ndim == 1 and counts.dtype.kind in "iu"
     fits = whole and ((counts >= 0) & (counts < 2**31)).all()
@@ -140,7 +140,7 @@ def classes_of_images(class_sizes: Ints, where: str) -> Ints:
 
 
 def check_images(class_sizes: Ints, where: str) -> None:
-    """Refuse more images than may be held one by one, with a TooLargeError."""
+    """Raise a TooLargeError if the images are too many to be held one by one."""
     images = sum(class_sizes.tolist())  # in Python's integers, which do not overflow
     if images > MOST_IMAGES:
         raise TooLargeError(
@@ -152,13 +152,13 @@ def check_images(class_sizes: Ints, where: str) -> None:
 
 
 def check_number(tasks: int | None, reuse: bool, dataset: str) -> None:
-    """Refuse a number of tasks that cannot be drawn; where images recur there must be one."""
+    """Refuse a number of tasks below 1, or None if images are reused."""
     if (tasks is None and reuse) or (tasks is not None and tasks < 1):
         raise SamplingError(f"cannot draw {tasks} tasks", where=dataset, expected="at least 1")
 
 
 def first_image_ids(class_sizes: Sequence[int] | Ints) -> Ints:
-    """Compute the id of the first image of each class, int64 (C,): ids count up in class order."""
+    """Compute the id of the first image of each class, int64 (C,); ids are in class order."""
     sizes = np.asarray(class_sizes, dtype=np.int64)
     return np.cumsum(sizes) - sizes
 
@@ -166,7 +166,7 @@ def first_image_ids(class_sizes: Sequence[int] | Ints) -> Ints:
 def freeze(drawn: DrawnTasks, class_sizes: Sequence[int], shuffle: Stream) -> pa.Table:
     """Make the table of a task set: image ids, and the queries in their frozen shuffled order.
 
-    Every order of the queries is equally likely, and the draw can be read back from the table.
+    All orders of the queries are equally likely, and the table determines the draw.
     """
     first = first_image_ids(class_sizes)[drawn.class_ids][..., None]
     way, n_query = drawn.protocol.way, drawn.protocol.n_query
@@ -187,7 +187,7 @@ def freeze(drawn: DrawnTasks, class_sizes: Sequence[int], shuffle: Stream) -> pa
 
 
 def table_of(protocol: Protocol, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
-    """Make the table of tasks of one size from its columns (T, ...) but for the ids of tasks."""
+    """Make the table of tasks of one size from its columns (T, ...), and number the tasks."""
     schema = schemas.tasks(protocol)
     tasks = len(columns["class_ids"])
     arrays: list[pa.Array] = [pa.array(np.arange(tasks, dtype=np.int32))]
@@ -199,14 +199,14 @@ def table_of(protocol: Protocol, columns: Mapping[str, NDArray[Any]]) -> pa.Tabl
 
 
 def groups_of(images: pa.Table) -> Groups:
-    """Take the groups of an images table (:data:`benchmark_spec.schemas.IMAGES`)."""
+    """Return the group of each image of a table (:data:`benchmark_spec.schemas.IMAGES`)."""
     return images.column("group").cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
 
 
 _MAX_BLOCK = 1 << 16
 
 Key = tuple[str | int, ...]
-"""What the random streams of a task set are keyed by."""
+"""The key of a task set's random streams."""
 
 
 def draw_open(
@@ -219,14 +219,14 @@ def draw_open(
 ) -> DrawnTasks:
     """Draw tasks until fewer than K classes have S+Q unused images, or `tasks` are drawn.
 
-    No image is used twice.  Given the classes that are left, each choice of K is equally likely.
+    No image is used twice.  All choices of K of the remaining classes are equally likely.
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
     return exhaust(sizes, protocol, ("open", dataset, str(protocol), seed), tasks)
 
 
 def count_until_exhausted(sizes: Ints, protocol: Protocol, key: Key) -> int:
-    """Count how many tasks :func:`exhaust` draws; no images are drawn."""
+    """Count how many tasks :func:`exhaust` draws, without drawing images."""
     uses = sizes // protocol.per_class
     return len(_class_sequence(uses, protocol.way, Stream(*key, "classes"), None))
 
@@ -243,7 +243,7 @@ def exhaust(sizes: Ints, protocol: Protocol, key: Key, max_tasks: int | None) ->
 def deal(class_ids: NDArray[Any], sizes: Ints, protocol: Protocol, images: Stream) -> DrawnTasks:
     """Give each task (T, K) unused images of its classes.
 
-    Each class is shuffled once; its r-th use takes the r-th S+Q images of the shuffle.
+    Each class is shuffled once; its r-th use takes the r-th S+Q images.
     """
     shuffled = np.concatenate([images.permutations(1, int(n))[0] for n in sizes])
     start = np.cumsum(sizes) - sizes
@@ -255,7 +255,7 @@ def deal(class_ids: NDArray[Any], sizes: Ints, protocol: Protocol, images: Strea
 def draw_closed(
     class_sizes: Sequence[int], protocol: Protocol, *, dataset: str, seed: int, tasks: int | None
 ) -> DrawnTasks:
-    """Draw `tasks` independent tasks: K classes of those with S+Q images, then S+Q of each."""
+    """Draw independent tasks: K of the classes with S+Q images, then S+Q images of each."""
     if tasks is None:
         raise SamplingError("a closed set needs a number of tasks", expected="such as 600")
     sizes = checked_sizes(class_sizes, protocol, dataset)
@@ -271,22 +271,22 @@ def draw_closed(
 def _class_sequence(uses: Ints, way: int, stream: Stream, max_tasks: int | None) -> NDArray[Any]:
     """Draw the classes of each task (T, way), where class c can be used `uses[c]` times.
 
-    Tasks are drawn in blocks, as if no class ran out; a block is cut after the first task that
-    uses a class up, and the stream goes back to there.  So the result is that of a plain loop.
+    Tasks are drawn in blocks as if no class ran out.  A block is cut after the first task that uses
+    a class up, and the stream rewound to there, so the result is that of a plain loop.
     """
-    left = uses.copy()
+    remaining = uses.copy()
     blocks: list[NDArray[Any]] = []
     missing = np.inf if max_tasks is None else max_tasks
     while missing > 0:
-        eligible = np.flatnonzero(left > 0)
+        eligible = np.flatnonzero(remaining > 0)
         if eligible.size < way:
             break
         # about as many tasks as the scarcest class lasts
-        block = min(int(left[eligible].min()) * eligible.size // way + 1, _MAX_BLOCK)
+        block = min(int(remaining[eligible].min()) * eligible.size // way + 1, _MAX_BLOCK)
         start = stream.position
         counts = np.full(block, eligible.size, dtype=np.int64)
         drawn = eligible[stream.subsets(counts, way)]
-        keep = min(_until_used_up(drawn, left), int(min(missing, block)))
+        keep = min(_until_used_up(drawn, remaining), int(min(missing, block)))
         if keep < block:
             if stream.position == start + block * way:  # no word was skipped
                 stream.seek(start + keep * way)
@@ -294,27 +294,27 @@ def _class_sequence(uses: Ints, way: int, stream: Stream, max_tasks: int | None)
                 stream.seek(start)
                 stream.subsets(counts[:keep], way)
             drawn = drawn[:keep]
-        left -= np.bincount(drawn.reshape(-1), minlength=left.size)
+        remaining -= np.bincount(drawn.reshape(-1), minlength=remaining.size)
         missing -= keep
         blocks.append(drawn)
     return np.concatenate(blocks)
 
 
-def _until_used_up(drawn: NDArray[Any], left: Ints) -> int:
-    """Count the tasks up to and with the first that takes the last use of a class."""
+def _until_used_up(drawn: NDArray[Any], remaining: Ints) -> int:
+    """Count the tasks up to and including the first that uses a class up."""
     flat = drawn.reshape(-1)
-    used = np.bincount(flat, minlength=left.size)
-    gone = np.flatnonzero((left > 0) & (used >= left))
-    if not gone.size:
+    used = np.bincount(flat, minlength=remaining.size)
+    used_up = np.flatnonzero((remaining > 0) & (used >= remaining))
+    if not used_up.size:
         return len(drawn)
     by_class = np.argsort(flat, kind="stable")
-    last_use = by_class[(np.cumsum(used) - used)[gone] + left[gone] - 1]
+    last_use = by_class[(np.cumsum(used) - used)[used_up] + remaining[used_up] - 1]
     way: int = drawn.shape[1]
     return int(last_use.min()) // way + 1
 
 
 def _use_number(class_ids: NDArray[Any]) -> Ints:
-    """Count how many earlier tasks use the same class, int64 of the shape of `class_ids` (T, K)."""
+    """Count how many earlier tasks use each class of each task, int64 (T, K)."""
     flat = class_ids.reshape(-1)
     by_class = np.argsort(flat, kind="stable")
     used = np.bincount(flat)
@@ -324,22 +324,23 @@ def _use_number(class_ids: NDArray[Any]) -> Ints:
 
 
 LARGE = 10_000
-"""Units of a data set that are all drawn from.  4,000 tasks of ``5w1s1q`` show each of so many four
-times on average, and half of these tasks twice: the fewest with which intervals are known to hold.
-"""
+"""Units of a data set up to which all are in the pool.  4,000 tasks of ``5w1s1q`` use each of so
+many four times on average, and half of these tasks twice: the fewest with which intervals are known
+to hold."""
 
 KEPT = 100
-"""Units of a class in the pool of a data set that has more than :data:`LARGE`."""
+"""Units of a class in the pool of a data set with more than :data:`LARGE` units."""
 
 MOST_TASKS = 4000
-"""Tasks of a pooled set at most, by default."""
+"""The most tasks of a pooled set, by default."""
 
 
 class Pool(Struct, frozen=True):
     """The units that tasks are drawn from, class by class in the order of their first images.
 
-    `sizes` (C,) are the units of each class; the images of unit u are `counts[u]` of `images` from
-    `first[u]` on. A `unit` is a "group" or an "image"; a `cut` pool is a sample of the data set's.
+    `sizes` (C,) are the units of each class; the images of unit u are
+    ``images[first[u] : first[u] + counts[u]]``. A `unit` is a "group" or an "image"; a `cut` pool
+    is a sample of the data set's units.
     """
 
     sizes: Ints
@@ -353,10 +354,10 @@ class Pool(Struct, frozen=True):
     def of(
         cls, class_sizes: Sequence[int], *, dataset: str, seed: int, groups: Groups | None = None
     ) -> Pool:
-        """Find the pool of a data set; where it is a sample, data set and seed decide which.
+        """Find the pool of a data set; its name and the seed determine a sample.
 
         Raises a SamplingError if there is not one group for each image, or a group has images of
-        two classes: it could be left out of neither.
+        two classes, of neither of which it could be left out.
         """
         sizes = np.asarray(class_sizes, np.int64)
         class_of = classes_of_images(sizes, dataset)
@@ -376,8 +377,8 @@ class Pool(Struct, frozen=True):
     def eligible(self, protocol: Protocol, dataset: str) -> Ints:
         """Find the classes that tasks of a protocol are drawn from: those with more than S+Q units.
 
-        With just S+Q of them a class's tasks would all have the same units, and none could be left
-        out.  Raises a SamplingError if there are fewer than K.
+        All tasks of a class with just S+Q units would have the same units, and none could be left
+        out.  Raises a SamplingError if there are fewer than K such classes.
         """
         classes = np.flatnonzero(self.sizes > protocol.per_class)
         if classes.size < protocol.way:
@@ -403,7 +404,7 @@ def draw_pooled(
     tasks: int | None = None,
     groups: Groups | None = None,
 ) -> tuple[DrawnTasks, Pool]:
-    """Draw `tasks` tasks, or as many as :func:`number_of_tasks` says; gives also their pool."""
+    """Draw `tasks` tasks, by default :func:`number_of_tasks`; return them and their pool."""
     checked_sizes(class_sizes, protocol, dataset)
     pool = Pool.of(class_sizes, dataset=dataset, seed=seed, groups=groups)
     classes = pool.eligible(protocol, dataset)
@@ -433,40 +434,39 @@ def number_of_tasks(units: Ints, protocol: Protocol) -> int:
 
         B0 = 40 · mean(F_c²) · √(2n)        B1 = 80 · n / (K·m)
 
-    Where that comes from: let σ² be the variance of a task's accuracy, of which the units one by
-    one make a share r.  A task uses K·m of n units, so new units move the mean of all possible
-    tasks by the variance V = r·σ²·K·m/n.  A mean over B tasks has the Monte Carlo variance σ²/B
-    more, of V the part n/(r·K·m·B): at B1 it is 1/(80·r).  And V is estimated from squared means of
-    the n_i = B·K·m/(C·N_c) tasks that show a unit, in which noise is (K·m/B)·mean(F_c²)·σ²; taken
-    out, it leaves an error of √(2/n) times itself, of V the part mean(F_c²)·√(2n)/(r·B): at B0 it
-    is 1/(40·r).  So a share r of an eighth makes Monte Carlo a tenth of the variance, and the
-    estimate's error due to noise a fifth of it.
+    Derivation: let σ² be the variance of a task's accuracy, and r the share of it due to single
+    units.  A task uses K·m of n units, so new units change the mean of all possible tasks with the
+    variance V = r·σ²·K·m/n.  A mean over B tasks adds the Monte Carlo variance σ²/B, which is
+    n/(r·K·m·B) of V: at B1 it is 1/(80·r).  V is estimated from squared means of the
+    n_i = B·K·m/(C·N_c) tasks with a unit, whose noise is (K·m/B)·mean(F_c²)·σ²; subtracting the
+    noise leaves an error of √(2/n) of it, which is mean(F_c²)·√(2n)/(r·B) of V: at B0 it is
+    1/(40·r).  So with r = 1/8 Monte Carlo is a tenth of the variance, and the estimate's error due
+    to noise a fifth of it.
 
-    Neither is needed for intervals to hold; fewer tasks make them wider.  Computed in whole
-    numbers, so that it is the same on every platform.
+    Intervals hold with fewer tasks too, but are wider.  Integer arithmetic makes the number the
+    same on every platform.
     """
     return min(max(enough_tasks(units, protocol)), MOST_TASKS)
 
 
 def enough_tasks(units: Ints, protocol: Protocol) -> tuple[int, int]:
-    """Compute B0 and B1 of :func:`number_of_tasks`, rounded up: noise and Monte Carlo harmless."""
+    """Compute B0 and B1 of :func:`number_of_tasks`, rounded up."""
     n, m = int(units.sum()), protocol.per_class
-    sizes, classes = (values.tolist() for values in np.unique(units, return_counts=True))
-    squares = [
-        c * Fraction(size - 1, size - m) ** 2 for size, c in zip(sizes, classes, strict=True)
-    ]
+    sizes, counts = (values.tolist() for values in np.unique(units, return_counts=True))
+    pairs = zip(sizes, counts, strict=True)
+    squares = [count * Fraction(size - 1, size - m) ** 2 for size, count in pairs]
     b0_squared = ceil(3200 * n * (sum(squares) / units.size) ** 2)
     b0 = isqrt(b0_squared - 1) + 1
     return b0, ceil(Fraction(80 * n, protocol.way * m))
 
 
 def unit_of(groups: Groups | None) -> str:
-    """Return what takes part in tasks once: a "group" where any image has one, or an "image"."""
+    """Return the unit of a data set: a "group" if any image has one, else an "image"."""
     return "image" if groups is None or (groups < 0).all() else "group"
 
 
 def one_of_each_unit(unit: Ints, stream: Stream) -> Ints:
-    """Draw an image of each unit 0..U-1, uniformly, where image n is of ``unit[n]``."""
+    """Draw an image of each unit 0..U-1 uniformly; image n is of ``unit[n]``."""
     counts = np.bincount(unit)
     drawn: Ints = np.argsort(unit, kind="stable")[first_image_ids(counts) + stream.integers(counts)]
     return drawn
@@ -496,7 +496,7 @@ def first_of_unit(class_of: Ints, groups: Groups | None, dataset: str) -> Ints:
 
 
 def _sample(units: Ints, stream: Stream) -> NDArray[np.bool_]:
-    """Draw which units (U,) of classes with so many `units` are kept: of each class up to KEPT."""
+    """Draw which units (U,) are kept, at most KEPT of each class, which has `units` (C,)."""
     kept = np.ones(int(units.sum()), np.bool_)
     large = np.flatnonzero(units > KEPT)
     start = (np.cumsum(units) - units)[large]

@@ -1,8 +1,8 @@
 """Draw episodes of different ways, shots and queries, by Meta-Dataset's rule.
 
-Of Triantafillou et al. (ICLR 2020), section 3.2. The name ``episodes-50w100s10q`` has the most
-ways, the most images a class that a support set is sized by, and the most queries a class. Of a
-data set whose classes c have n_c images each, an episode has
+Triantafillou et al. (ICLR 2020), section 3.2. The name ``episodes-50w100s10q`` holds the most ways,
+the most images of a class that count for the size of a support set, and the most queries of a
+class. On a data set whose classes c have n_c images, an episode has
 
     K ways                uniform in 5..50, those classes uniform
     q queries a class     min(10, min_c floor(n_c/2)), over the classes of the episode
@@ -42,7 +42,7 @@ _BETA, _ALPHA, _WEIGHT = 2**20, 1024, 10**6
 
 
 def draw_episodes(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
-    """Draw and freeze episodes; gives also what is special in their provenance.
+    """Draw and freeze episodes; return their table, and what they add to the provenance.
 
     Raises a SamplingError if images have groups, or classes are too few or too small.
     """
@@ -88,21 +88,21 @@ def draw_episodes(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
     for task in range(number):
         ids = ordered[task, : ways[task]]
         shots, query = _shape(sizes[ids], protocol.shot, protocol.query, beta[task], alpha[task])
-        drawn = [
-            first[c] + images.permutations(1, int(sizes[c]))[0, : k + query]
-            for c, k in zip(ids.tolist(), shots.tolist(), strict=True)
-        ]
+        support, queries = [], []
+        for c, k in zip(ids.tolist(), shots.tolist(), strict=True):
+            drawn = first[c] + images.permutations(1, int(sizes[c]))[0, : k + query]
+            support.append(drawn[:k])
+            queries.append(drawn[k:])
         shuffled = order.permutations(1, ids.size * query)[0]
-        queries = np.concatenate([own[k:] for own, k in zip(drawn, shots, strict=True)])
-        made = {
+        episode = {
             "task_id": np.array(task),
             "class_ids": ids,
-            "support": np.concatenate([own[:k] for own, k in zip(drawn, shots, strict=True)]),
+            "support": np.concatenate(support),
             "support_label": np.repeat(np.arange(ids.size), shots),
-            "query": queries[shuffled],
+            "query": np.concatenate(queries)[shuffled],
             "query_label": shuffled // query,
         }
-        for column, values in made.items():
+        for column, values in episode.items():
             columns[column].append(values)
     arrays = [pa.array(columns[field.name], field.type) for field in schemas.EPISODES]
     return pa.Table.from_arrays(arrays, schema=schemas.EPISODES), {"tasks": number}
@@ -111,10 +111,10 @@ def draw_episodes(wanted: Wanted) -> tuple[pa.Table, dict[str, Any]]:
 def _shape(
     sizes: Ints, most_shots: int, most_queries: int, beta: int, alpha: Ints
 ) -> tuple[Ints, int]:
-    """Return k_c (K,) and q of classes of some sizes."""
+    """Return k_c (K,) and q for classes of these sizes (K,)."""
     query = min(most_queries, int(sizes.min()) // 2)
-    part = np.minimum(most_shots, sizes - query)
-    support = min(MOST_SUPPORT, int((-(-beta * part // _BETA)).sum()))
+    available = np.minimum(most_shots, sizes - query)
+    support = min(MOST_SUPPORT, int((-(-beta * available // _BETA)).sum()))
     weights = np.array([_weight(a) for a in alpha[: sizes.size].tolist()]) * sizes
     shots = weights * (support - sizes.size) // weights.sum() + 1
     return np.minimum(shots, sizes - query), query
@@ -122,5 +122,5 @@ def _shape(
 
 @cache
 def _weight(step: int) -> int:
-    """Return exp(α) in millionths, of one of the equally spaced α."""
+    """Return exp(α) in millionths for a step of the equally spaced α."""
     return int(Decimal(2) ** (Decimal(2 * step) / _ALPHA - 1) * _WEIGHT)

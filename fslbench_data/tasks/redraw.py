@@ -1,4 +1,4 @@
-"""Task sets, drawn by the sampler of their suite and frozen; and drawn again from provenance."""
+"""Draw task sets by the sampler of their suite, or again from their provenance."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ from fslbench_data.tasks.draw import (
 from fslbench_data.tasks.episodes import draw_episodes
 
 SAMPLER_VERSION = 1
-"""Raised whenever any sampler would give other tasks for the same inputs."""
+"""Raised whenever a sampler would draw other tasks for the same inputs."""
 
 EVIDENCE = "queries"
-"""In a provenance: what the number of queries was chosen on.  Drawing does not take it."""
+"""Key of a provenance: how the number of queries was chosen.  Drawing ignores it."""
 
 Drawn = tuple[DrawnTasks | pa.Table, dict[str, Any]]
-"""Tasks, perhaps frozen, and what is special in their provenance."""
-
+"""Tasks, possibly frozen, and what their suite adds to the provenance."""
 
 Sampler = Callable[[Wanted], Drawn]
 Samplers = Mapping[str, Sampler]
-"""By suite, or by the family of suites that are made with attributes."""
+"""Samplers by suite, or by the family of suites that are made with attributes."""
 
 
 def sampler_of(draw: Callable[..., DrawnTasks], number: str, *more: str) -> Sampler:
     """Make a sampler of a function of class sizes, the protocol and :meth:`Wanted.given`.
 
-    In the provenance the `number` of tasks stands as "tasks", or as "max_tasks" where it is a cap.
+    `number` is the provenance's key of the number of tasks: "tasks", or "max_tasks" for a cap.
     """
 
     def sampler(wanted: Wanted) -> Drawn:
@@ -50,8 +49,7 @@ def sampler_of(draw: Callable[..., DrawnTasks], number: str, *more: str) -> Samp
 
 
 def _pooled(wanted: Wanted) -> Drawn:
-    how = wanted.given("groups")
-    drawn, pool = draw_pooled(wanted.class_sizes, wanted.name.protocol, **how)
+    drawn, pool = draw_pooled(wanted.class_sizes, wanted.name.protocol, **wanted.given("groups"))
     kept = KEPT if pool.cut else None
     return drawn, {"unit": pool.unit, "pool": kept, "tasks": len(drawn)}
 
@@ -70,8 +68,9 @@ def draw_tasks(wanted: Wanted, samplers: Samplers = UNIFORM) -> tuple[pa.Table, 
     Returns
     -------
     table, provenance
-        Of the schema :func:`benchmark_spec.schemas.task_set`, and what it takes to draw it again;
-        of a pooled set also what its unit is, and how many of each class are its pool (None: all).
+        The table has the schema :func:`benchmark_spec.schemas.task_set`; the provenance is what
+        drawing it again needs, and of a pooled set its unit, and the units of each class in its
+        pool (None: all).
     """
     suite = suite_of(wanted.name.suite)
     sampler = samplers.get(suite.family or suite.name)
@@ -81,11 +80,11 @@ def draw_tasks(wanted: Wanted, samplers: Samplers = UNIFORM) -> tuple[pa.Table, 
             where=wanted.where,
             expected="closed, pooled, allway or episodes",
         )
-    drawn, special = sampler(wanted)
+    drawn, of_suite = sampler(wanted)
     if isinstance(drawn, DrawnTasks):
         drawn = freeze(drawn, wanted.class_sizes, wanted.stream("queries"))
-    how = {"suite": suite.name, "sampler_version": SAMPLER_VERSION, "generator": "Philox"}
-    return drawn, {**how, "seed": wanted.seed, **special}
+    provenance = {"suite": suite.name, "sampler_version": SAMPLER_VERSION, "generator": "Philox"}
+    return drawn, {**provenance, "seed": wanted.seed, **of_suite}
 
 
 def draw_again(
@@ -118,8 +117,8 @@ def draw_again(
     if name.interval == "closed" and number != rows:
         raise SamplingError(f"it has {rows} tasks, its provenance says {number}", where=where)
     tasks = None if name.suite == "published" else number
-    images = groups, attributes, paths, str(provenance.get("test") or "")
-    wanted = Wanted(dataset, name, class_sizes, seed, tasks, *images)
+    test = str(provenance.get("test") or "")
+    wanted = Wanted(dataset, name, class_sizes, seed, tasks, groups, attributes, paths, test)
     table, drawn = draw_tasks(wanted, samplers)
     if drawn != {key: value for key, value in provenance.items() if key != EVIDENCE}:
         raise SamplingError(

@@ -1,4 +1,4 @@
-"""Frozen tasks for PyTorch: a data set of tasks, and batches of them as tensors.
+"""Load frozen tasks as tensors for PyTorch.
 
 >>> from torch.utils.data import DataLoader  # doctest: +SKIP
 >>> from fslbench_data.torch import TaskDataset, collate  # doctest: +SKIP
@@ -6,7 +6,7 @@
 >>> for batch in DataLoader(tasks, batch_size=8, collate_fn=collate):  # doctest: +SKIP
 ...     batch.record(recorder, model(batch.support, batch.query).argmax(dim=-1))
 
-Nothing else in the client imports PyTorch.  Without it, importing this package raises a
+No other part of the client imports PyTorch.  Without it, importing this package raises a
 MissingPackageError.
 """
 

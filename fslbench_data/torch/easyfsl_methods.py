@@ -14,22 +14,22 @@ from benchmark_spec.errors import FSLBenchWarning, SpecError
 
 
 def set_evaluation_mode(method: Any, name: str) -> None:
-    """Put the networks that a method is, or holds, in evaluation mode, and warn if one was not.
+    """Put a method's networks in evaluation mode, and warn if one was in training mode.
 
-    Looks at a network, at an object's attributes, and lists and mappings among them; not at what a
-    function closes over.  No warning names networks without parameters and buffers.
+    Finds the method itself, its attributes, and lists and mappings among them; not what a function
+    closes over.  Networks without parameters and buffers cause no warning.
 
     Parameters
     ----------
     method
-        What is called; a bound method stands for its object, a partial for all that it holds.
+        The callable; a bound method stands for its object, a partial for its parts.
     name
-        What the warning calls it.
+        The method's name in the warning.
     """
-    left = [net for net in _networks(method) if any(part.training for part in net.modules())]
-    for network in left:
+    training = [net for net in _networks(method) if any(part.training for part in net.modules())]
+    for network in training:
         network.eval()
-    if names := [type(net).__name__ for net in left if [*net.parameters(), *net.buffers()]]:
+    if names := [type(net).__name__ for net in training if [*net.parameters(), *net.buffers()]]:
         warnings.warn(
             f"{name}: {', '.join(dict.fromkeys(names))} was left in training mode and is now in "
             "evaluation mode (eval()): else dropout, and statistics of the batch, would answer",
@@ -44,20 +44,20 @@ def _networks(method: Any) -> Iterator[torch.nn.Module]:
             yield from _networks(part)
         return
     method = getattr(method, "__self__", method)
-    held = [method, *getattr(method, "__dict__", {}).values()]
+    values = [method, *getattr(method, "__dict__", {}).values()]
     if isinstance(method, torch.nn.Module):
-        held = [method]
-    for thing in held:
-        parts = list(thing.values()) if isinstance(thing, dict) else thing
-        parts = parts if isinstance(parts, list | tuple) else [thing]
+        values = [method]
+    for value in values:
+        parts = list(value.values()) if isinstance(value, dict) else value
+        parts = parts if isinstance(parts, list | tuple) else [value]
         yield from (part for part in parts if isinstance(part, torch.nn.Module))
 
 
 class EasyFSLMethod:
     """Call a few-shot classifier of easyfsl with the tensors of one task.
 
-    The random numbers of PyTorch are seeded from the task's generator while it predicts, on the CPU
-    and on the task's device, and left as they were.
+    While it predicts, PyTorch's generators, of the CPU and of the task's device, are seeded from
+    the task's generator; then their state is restored.
     """
 
     def __init__(self, classifier: Any) -> None:
@@ -81,10 +81,8 @@ class EasyFSLMethod:
         classifier = self._classifier.to(device)
         cuda, seed = [device.index] if device.type == "cuda" else [], int(rng.integers(2**63))
         with torch.random.fork_rng(cuda), torch.no_grad():
-            for generator in (
-                torch.default_generator,
-                *(torch.cuda.default_generators[i] for i in cuda),
-            ):
+            on_device = [torch.cuda.default_generators[index] for index in cuda]
+            for generator in (torch.default_generator, *on_device):
                 generator.manual_seed(seed)
             classifier.process_support_set(support.flatten(0, 1), labels)
             scores: torch.Tensor = classifier(query)

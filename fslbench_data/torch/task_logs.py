@@ -32,10 +32,10 @@ class LoggedTasks(Sampler[list[int]]):
         self._rows: list[dict[str, Any]] = []
         self.class_sizes: dict[Any, int] = dict(Counter(label_of.values()))
         self._tasks, self._label_of, self._queries_from = tasks, label_of, queries_from
-        self._drawn: list[dict[str, Any]] = []  # of the iteration that goes on
+        self._drawn: list[dict[str, Any]] = []  # tasks of the current iteration
         self._all_drawn = False
-        self._recorded: Counter[tuple[str, str]] = Counter()  # of these
-        self._numbers: dict[str, int] = {}  # of tasks, by their ids
+        self._recorded: Counter[tuple[str, str]] = Counter()  # tasks by method and run
+        self._numbers: dict[str, int] = {}  # of tasks, by their classes and images
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -71,9 +71,10 @@ class LoggedTasks(Sampler[list[int]]):
                     fix="of a task that failed, record None",
                 )
 
-    def _episode(self, ids: Iterable[Any]) -> dict[str, Any]:
+    def _episode(self, image_ids: Iterable[Any]) -> dict[str, Any]:
+        """Return a task's number, classes and images as a row of the log."""
         by_class: dict[Any, list[int]] = {}
-        for image in map(int, ids):
+        for image in map(int, image_ids):
             if image not in self._label_of:
                 raise TaskLogError(
                     f"image {image} is drawn, and its class is not known",
@@ -85,8 +86,8 @@ class LoggedTasks(Sampler[list[int]]):
         if self._queries_from is None:
             columns["image_ids"] = images
         else:
-            columns["support_ids"] = [of_class[: self._queries_from] for of_class in images]
-            columns["query_ids"] = [of_class[self._queries_from :] for of_class in images]
+            columns["support_ids"] = [ids[: self._queries_from] for ids in images]
+            columns["query_ids"] = [ids[self._queries_from :] for ids in images]
         number = self._numbers.setdefault(json.dumps(columns), len(self._numbers))
         return {"task": number, **columns}
 
@@ -95,36 +96,36 @@ class LoggedTasks(Sampler[list[int]]):
     ) -> None:
         """Log a method's result on its next task of this iteration.
 
-        Loaders draw ahead; so the first call is about the first task, and so on: it is called for
-        every task.
+        Call it once for every task, in the order of the tasks: loaders draw ahead.
 
         Parameters
         ----------
         correct
-            For each query, class by class, whether it was predicted rightly; or how many were. None
-            of a task that failed, which leaves it out.
+            For each query, class by class, whether it was predicted correctly; or how many were.
+            None leaves out a task that failed.
         n_query
-            Of how many; with `n_shot`, all of them by default.
+            Number of queries; with `n_shot`, by default all other images of the task.
         run
-            The name of its training run, if there are several.
+            The name of the training run, if there are several.
 
-        Raises a TaskLogError if so many tasks were not drawn, or for an accuracy.
+        Raises a TaskLogError if the task was not drawn, or `correct` is an accuracy.
         """
         if not isinstance(method, str) or not method:
             raise TaskLogError(f"a method is called {method!r}", expected="its name, a text")
         run = str(run)
-        at = self._recorded[method, run]
-        if at >= len(self._drawn):
+        position = self._recorded[method, run]
+        if position >= len(self._drawn):
             raise TaskLogError(
-                f"{method} answers task {at + 1} of an iteration in which {at} were drawn",
+                f"{method} answers task {position + 1} of an iteration in which {position} were "
+                "drawn",
                 expected="one call of record a method, run and task, while its tasks are drawn",
                 fix="iterate over a loader that has this log as its batch_sampler",
             )
         if correct is None:
             self._recorded[method, run] += 1
             return
-        task = self._drawn[at]
-        where = f"{method}, task {at + 1}"
+        task = self._drawn[position]
+        where = f"{method}, task {position + 1}"
         right = array_of(correct, where, TaskLogError)
         whole = right.dtype.kind in "biuf" and (right % 1 == 0).all()
         if not whole or (right.ndim and not ((right == 0) | (right == 1)).all()):
@@ -185,17 +186,17 @@ def log_tasks(tasks: Any, labels: Any = None, *, n_shot: int | None = None) -> L
     Parameters
     ----------
     tasks
-        A batch sampler, such as easyfsl's TaskSampler and :class:`TaskSampler`: what is returned
-        takes its place.  Or a Taskset of learn2learn, which is used as before: each task that it
-        loads in this process is logged.
+        A batch sampler, such as easyfsl's TaskSampler and :class:`TaskSampler`, which the returned
+        one replaces.  Or a Taskset of learn2learn, which is used as before: each task that it loads
+        in this process is logged.
     labels
-        The class of each image: a list, or a data set.  easyfsl and learn2learn know it.
+        The class of each image: a list, or a data set.  Not needed for easyfsl and learn2learn.
     n_shot
-        The first images of a class in a batch that are its support; samplers of easyfsl know it.
-        Without it the log does not say which images are support.
+        The number of first images of a class in a batch that are its support; not needed for
+        samplers of easyfsl.  Without it the log does not say which images are support.
     """
     queries_from = getattr(tasks, "n_shot", None) if n_shot is None else n_shot
-    if isinstance(tasks, TaskSampler):  # whose shots may differ between classes
+    if isinstance(tasks, TaskSampler):  # its shots may differ between classes
         queries_from = -tasks.n_query
     is_taskset = hasattr(tasks, "sample_task_description")
     if labels is not None:

@@ -1,4 +1,4 @@
-"""A batch sampler of random few-shot tasks for loaders of PyTorch."""
+"""Draw random few-shot tasks as batches for loaders of PyTorch."""
 
 from __future__ import annotations
 
@@ -15,31 +15,30 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError, SpecError
 
 Numbers = int | tuple[int, int]
-"""A number, or the least and the most of those of which each is as likely."""
+"""A number, or the smallest and the largest of a uniform range."""
 
 
 class TaskSampler(Sampler[list[int]]):
-    """Draws tasks with images and classes reused, each uniformly, none twice in a task.
+    """Draws tasks uniformly; tasks share classes and images, but a task has none twice.
 
-    A batch is the S support and then the Q query images of a class, class by class.  Parameters are
-    those of easyfsl's sampler of this name; tasks are the same on every platform.
+    A batch has the S support and then the Q query images of each class, class by class.  Parameters
+    are those of easyfsl's sampler of this name; tasks are the same on every platform.
 
     Parameters
     ----------
     dataset
         The class of each image: a list, or a data set with `get_labels()`, `targets` or `labels`.
     n_way, n_shot, n_query, n_tasks
-        Classes of a task, S, Q, and how many tasks an iteration has.  Ways and shots may be ranges,
-        such as ``n_way=(5, 20), n_shot=(1, 10)``: then each task draws its number of classes, and
-        each of its classes its number of support images.
+        Classes of a task, S, Q, and tasks of an iteration.  Ways and shots may be ranges, such as
+        ``n_way=(5, 20), n_shot=(1, 10)``: then each task draws its number of classes, and each of
+        its classes its number of support images.
     seed
-        Tasks follow from it.  Each iteration goes on with new ones.
+        The seed of all tasks; each iteration draws new ones.
 
     Attributes
     ----------
     drawn
-        Of each task drawn so far `class_ids`, `support_ids` and `query_ids`, as a log of own tasks
-        has them.
+        `class_ids`, `support_ids` and `query_ids` of each task so far, as in a log.
 
     Raises a SamplingError if there are fewer classes, or images in one, than a task takes.
     """
@@ -64,10 +63,10 @@ class TaskSampler(Sampler[list[int]]):
         self._sizes = np.array([len(images) for images in self.items_per_label.values()], np.int64)
         if (most := _ends(self.n_way)[1]) > self._sizes.size:
             raise SamplingError(f"tasks of {most} classes from {self._sizes.size}")
-        if (each := _ends(self.n_shot)[1] + self.n_query) > self._sizes.min():
+        if (needed := _ends(self.n_shot)[1] + self.n_query) > self._sizes.min():
             label, images = min(self.items_per_label.items(), key=lambda item: len(item[1]))
             raise SamplingError(
-                f"a task takes {each} images of a class, and class {label!r} has {len(images)}",
+                f"a task takes {needed} images of a class, and class {label!r} has {len(images)}",
                 fix="take fewer shots or queries, or leave small classes out of the data set",
             )
 
@@ -81,16 +80,17 @@ class TaskSampler(Sampler[list[int]]):
             (chosen,) = self._stream.subsets(np.array([len(labels)]), ways)
             shots = self._draw(self.n_shot, ways)
             positions = self._stream.subsets(self._sizes[chosen], max(shots) + self.n_query)
-            each = zip(chosen.tolist(), positions.tolist(), shots, strict=True)
-            ids = [[images[c][i] for i in own[: shot + self.n_query]] for c, own, shot in each]
+            by_class = []
+            for c, of_class, shot in zip(chosen.tolist(), positions.tolist(), shots, strict=True):
+                by_class.append([images[c][i] for i in of_class[: shot + self.n_query]])
             self.drawn.append(
                 {
-                    "class_ids": [labels[label] for label in chosen.tolist()],
-                    "support_ids": [of_class[: -self.n_query] for of_class in ids],
-                    "query_ids": [of_class[-self.n_query :] for of_class in ids],
+                    "class_ids": [labels[c] for c in chosen.tolist()],
+                    "support_ids": [ids[: -self.n_query] for ids in by_class],
+                    "query_ids": [ids[-self.n_query :] for ids in by_class],
                 }
             )
-            yield [image for of_class in ids for image in of_class]
+            yield [image_id for ids in by_class for image_id in ids]
 
     def _draw(self, given: Numbers, count: int) -> list[int]:
         """Draw so many numbers of a range."""
@@ -103,17 +103,17 @@ class TaskSampler(Sampler[list[int]]):
     def episodic_collate_fn(
         self, batch: Sequence[tuple[torch.Tensor, Any]]
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, list[Any]]:
-        """Give support (K·S, …), positions of its classes (K·S,), the same of queries, and classes.
+        """Return support (K·S, …), its class positions (K·S,), the same of queries, and classes.
 
-        Positions are among the classes, which are in the order of the images.
+        Positions are those in the classes, which are in the order of the images.
         """
         images = torch.stack([image for image, _ in batch])
         labels = [label.item() if hasattr(label, "item") else label for _, label in batch]
-        sizes = [(label, len([*same])) for label, same in groupby(labels)]
-        of = torch.arange(len(sizes)).repeat_interleave(torch.tensor([size for _, size in sizes]))
-        queries = [i >= size - self.n_query for _, size in sizes for i in range(size)]
-        query = torch.tensor(queries)
-        return images[~query], of[~query], images[query], of[query], [label for label, _ in sizes]
+        classes, sizes = zip(*((label, len([*run])) for label, run in groupby(labels)), strict=True)
+        positions = torch.arange(len(classes)).repeat_interleave(torch.tensor(sizes))
+        is_query = torch.tensor([i >= size - self.n_query for size in sizes for i in range(size)])
+        support, query = images[~is_query], images[is_query]
+        return support, positions[~is_query], query, positions[is_query], list(classes)
 
 
 def _ends(given: Numbers) -> tuple[int, int]:
@@ -144,13 +144,13 @@ def _numbers(name: str, given: Any, least: int) -> Numbers:
 
 
 def labels_of(dataset: Any) -> list[Hashable]:
-    """Return the class of each image of a data set, or of a list of them, as integers or texts."""
-    found = dataset.get_labels() if hasattr(dataset, "get_labels") else dataset
+    """Return the class of each image of a data set, or of a list of classes, as ints or texts."""
+    given = dataset.get_labels() if hasattr(dataset, "get_labels") else dataset
     for name in ("targets", "labels"):
-        found = getattr(found, name, found)
-    if not isinstance(found, Dataset):
-        found = found.tolist() if hasattr(found, "tolist") else list(found)
-        labels = [label.item() if hasattr(label, "item") else label for label in found]
+        given = getattr(given, name, given)
+    if not isinstance(given, Dataset):
+        given = given.tolist() if hasattr(given, "tolist") else list(given)
+        labels = [label.item() if hasattr(label, "item") else label for label in given]
         if all(isinstance(label, int | str) for label in labels):
             return labels
     raise SpecError(

@@ -1,4 +1,4 @@
-"""The features or pictures of tasks as tensors."""
+"""Load the features or pictures of tasks as tensors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from fslbench_data.submission.recorder import Recorder, array_of
 from fslbench_data.tasks import Task
 
 Transform = Callable[[Any], torch.Tensor]
-"""Makes a tensor of a picture, which it gets as an RGB image of Pillow (:func:`decode`)."""
+"""Converts an RGB image of Pillow (:func:`decode`) to a tensor."""
 
 
 class FeatureTensors:
     """Frozen features as float32 tensors (..., D).
 
-    Another process that gets a copy opens the release's features itself: they are not sent along.
+    Pickling leaves out the features; another process opens them in the release itself.
     """
 
     def __init__(self, release: Release, dataset: str, backbone: str) -> None:
@@ -36,7 +36,7 @@ class FeatureTensors:
         self._features = release.features(dataset, backbone)
 
     def __call__(self, image_ids: NDArray[np.integer[Any]]) -> torch.Tensor:
-        """Look features up."""
+        """Return the features of images."""
         return torch.from_numpy(self._features[image_ids].astype(np.float32))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -50,10 +50,10 @@ class PictureTensors(Struct, frozen=True, eq=False):
     transform: Transform
 
     def __call__(self, image_ids: NDArray[np.integer[Any]]) -> torch.Tensor:
-        """Read pictures and stack what the transform makes of them.
+        """Read pictures and stack their transformed tensors.
 
-        Raises a SourceError if a file is no picture; a MethodFailedError if the transform raises,
-        or gives anything but tensors of one shape.
+        Raises a SourceError if a file is no picture; a MethodFailedError if the transform raises an
+        error, or does not return tensors of one shape.
         """
         images = [self._image(self.paths[image_id]) for image_id in image_ids.ravel().tolist()]
         shapes = {tuple(image.shape) for image in images}
@@ -82,7 +82,7 @@ class PictureTensors(Struct, frozen=True, eq=False):
 
 
 def put_on(device: str) -> Callable[[Any], torch.Tensor]:
-    """Return what puts arrays on a device, such as ``cuda``; a SpecError if there is none here."""
+    """Return a function that puts arrays on a device; raise a SpecError if there is no such one."""
     try:
         torch.empty(1, device=device)
     except (AssertionError, NotImplementedError, RuntimeError, TypeError) as error:
@@ -99,14 +99,14 @@ class TaskBatch(Struct, frozen=True, eq=False):
     Attributes
     ----------
     tasks
-        Which they are.
+        The tasks of the batch.
     support : float32 (B, K, S, D), or (B, K, S, C, H, W) of pictures
         Row k is of the class at position k.
     query : float32 (B, K·Q, D), or (B, K·Q, C, H, W) of pictures
         In the frozen order.
     query_label : int64 (B, K·Q)
-        Position of each query's class: for the loss of a training task.  A method that is
-        evaluated must not see it.
+        Position of each query's class, for the loss of a training task.  A method must not see it
+        in evaluation.
     """
 
     tasks: tuple[Task, ...]
@@ -128,7 +128,7 @@ class TaskBatch(Struct, frozen=True, eq=False):
         Returns
         -------
         int
-            The number of correct ones.
+            The number of correct predictions.
 
         Raises
         ------
@@ -138,8 +138,8 @@ class TaskBatch(Struct, frozen=True, eq=False):
             If a task of the batch has been recorded.
         """
         first = self.tasks[0]
-        begin = f"{first.info}, the batch that begins with task {first.task_id}"
-        where = f"{recorder.name} on {begin}"
+        batch = f"the batch that begins with task {first.task_id}"
+        where = f"{recorder.name} on {first.info}, {batch}"
         rows = array_of(predictions, where)
         if rows.shape[:1] != (len(self.tasks),):
             raise PredictionError(
@@ -159,9 +159,9 @@ class TaskBatch(Struct, frozen=True, eq=False):
 
 
 def collate(batches: Sequence[TaskBatch]) -> TaskBatch:
-    """Join batches of tasks to one, as ``DataLoader(..., collate_fn=collate)`` wants.
+    """Join batches of tasks into one: ``DataLoader(..., collate_fn=collate)``.
 
-    Raises a SpecError if the tasks are of several protocols, or their images of several shapes.
+    Raises a SpecError if the tasks have several protocols, or their images several shapes.
     """
     shapes = {(batch.support.shape[1:], batch.query.shape[1:]) for batch in batches}
     if len(shapes) > 1:
@@ -179,21 +179,21 @@ def collate(batches: Sequence[TaskBatch]) -> TaskBatch:
 
 
 class TaskDataset(Dataset[TaskBatch]):
-    """Give the tasks of a task set in their frozen order, each as a batch of one.
+    """The tasks of a task set in their frozen order, each as a batch of one.
 
-    The same index gives the same tensors, in any process, if `transform` does.
+    The same index gives the same tensors in any process, if `transform` is deterministic.
 
     Parameters
     ----------
     release
-        Where the tasks are from.
+        The release with the tasks.
     dataset, task_set
-        Which tasks, such as ``"digits"`` and ``"open-5w5s5q"``.
+        The task set, such as ``"digits"`` and ``"open-5w5s5q"``.
     features
-        Name of a backbone of the release; or
+        A backbone of the release; instead of `images` and `transform`.
     images, transform
-        the folder of the data set's pictures, as ``evaluate`` takes it, and what makes a tensor
-        of a picture: a function of an RGB image of Pillow, such as torchvision's transforms.
+        The folder of the data set's pictures, as ``evaluate`` takes it, and a function from an RGB
+        image of Pillow to a tensor, such as torchvision's transforms.
 
     Raises
     ------
@@ -220,13 +220,13 @@ class TaskDataset(Dataset[TaskBatch]):
         transform: Transform | None = None,
     ) -> None:
         self.tasks = release.task_set(dataset, task_set)
-        # gives tensors by image ids, of the shape of the ids, then of an image
-        self._look: FeatureTensors | PictureTensors
+        # from image ids to tensors, of the shape of the ids, then of an image
+        self._tensors: FeatureTensors | PictureTensors
         if features is not None and images is None and transform is None:
-            self._look = FeatureTensors(release, dataset, features)
+            self._tensors = FeatureTensors(release, dataset, features)
         elif features is None and images is not None and transform is not None:
             folder = images if images is True else Path(images)
-            self._look = PictureTensors(picture_paths(release, dataset, folder), transform)
+            self._tensors = PictureTensors(picture_paths(release, dataset, folder), transform)
         else:
             raise SpecError(
                 "tensors are made of features, or of pictures by a transform",
@@ -244,6 +244,6 @@ class TaskDataset(Dataset[TaskBatch]):
                 expected="features as arrays, or images as files",
                 fix="leave device= and transform= out, and make tensors in the method",
             )
-        support, query = self._look(task.support[None]), self._look(task.query[None])
+        support, query = self._tensors(task.support[None]), self._tensors(task.query[None])
         label = torch.from_numpy(task.query_label.astype("int64"))
         return TaskBatch((task,), support, query, label[None])

@@ -103,11 +103,6 @@ class Rows(Struct, frozen=True, eq=False, dict=True):
         return kind(what, where=where, expected=expected, fix=fix)
 
     @cached_property
-    def methods(self) -> tuple[str, ...]:
-        """Names of the methods, in the order of their first row."""
-        return tuple(dict.fromkeys(key.method for key in self.keys))
-
-    @cached_property
     def infos(self) -> tuple[TaskSetInfo, ...]:
         """The task sets of all groups."""
         return tuple({key.info.text: key.info for key in self.keys}.values())

@@ -369,9 +369,9 @@ def _queries(table: Rows) -> None:
         )
     ways, queries = table.sizes
     length = _Expected(queries, "K·Q, one for each query in the frozen order")
-    last = _Expected(ways - 1, "0..K-1, the position of the class in the task's class_ids")
+    last_class = _Expected(ways - 1, "0..K-1, the position of the class in the task's class_ids")
+    _check_lists(table, "predictions", lists, ~is_correct, length, last_class)
     one = _Expected(np.ones_like(ways), "1 where a query is answered rightly, else 0")
-    _check_lists(table, "predictions", lists, ~is_correct, length, last)
     _check_lists(table, "correct", lists, is_correct, length, one)
 
 
