@@ -1,4 +1,4 @@
-"""Ladders as tables, for people and for machines: scores of steps, and gaps between steps."""
+"""Ladders as tables: scores of their steps, gaps between steps, rankings."""
 
 from __future__ import annotations
 
@@ -38,24 +38,25 @@ OF_RANKINGS = (
 """The note of tables that compare rankings."""
 
 
-MOST = 0.5
+FEW_INTER_CLASS = 0.5
 """The share of (task, class) with inter-class queries below which a step is not about them."""
 
 
 def bias_notes(report: BiasReport) -> tuple[str, ...]:
-    """Say what the columns of the tables are."""
-    ranked = report.agreement or any(each.rankings for each in report.ladders)
-    return (*NOTES, *([OF_RANKINGS] if ranked else []))
+    """Say what the columns of the tables mean."""
+    ranked = report.agreement or any(ladder.rankings for ladder in report.ladders)
+    return (*NOTES, OF_RANKINGS) if ranked else NOTES
 
 
 def bias_tables(report: BiasReport) -> list[Table]:
     """Return the tables of each ladder, and one that compares the ladders."""
     tables: list[Table] = []
-    for each in report.ladders:
-        first, *others = _of(each)
-        new = "new images of these classes" if each.kind == "open" else "new tasks of these images"
-        about = f"{100 * each.level:.8g} % {each.kind} intervals ({new})"
-        tables += [replace(first, title=f"{first.title}, {about}", notes=_notes(each)), *others]
+    for ladder in report.ladders:
+        first, *others = _tables(ladder)
+        is_open = ladder.kind == "open"
+        estimand = "new images of these classes" if is_open else "new tasks of these images"
+        about = f"{100 * ladder.level:.8g} % {ladder.kind} intervals ({estimand})"
+        tables += [replace(first, title=f"{first.title}, {about}", notes=_notes(ladder)), *others]
     if report.agreement:
         tables.append(_ranked("Ladders compared: how alike methods are ranked", report.agreement))
     return tables
@@ -67,7 +68,11 @@ def _notes(ladder: Ladder) -> tuple[str, ...]:
         notes.append(f"Not shown, without counts by class: {', '.join(ladder.left_out)}.")
     if ladder.prefixes:
         notes.append(f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}.")
-    several = [m for m, of in ladder.by_method.items() if any(c.ndim > 2 for c in of.values())]
+    several = [
+        method
+        for method, counts_by_step in ladder.by_method.items()
+        if any(counts.ndim > 2 for counts in counts_by_step.values())
+    ]
     if several and ladder.kind == "closed":
         notes.append(
             f"Several runs of {listing(several, 4)}: their mean. Intervals do not count "
@@ -78,9 +83,10 @@ def _notes(ladder: Ladder) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _of(ladder: Ladder) -> Iterator[Table]:
-    title, values = f"{ladder.dataset}/{ladder.name}", ladder.values.items()
-    gaps = [(k.method, k.step, k.to, of) for k, of in values if k.to and not k.versus]
+def _tables(ladder: Ladder) -> Iterator[Table]:
+    """Yield the tables of a ladder; a row ends with the values that its columns take."""
+    title, by_key = f"{ladder.dataset}/{ladder.name}", ladder.values.items()
+    gaps = [(k.method, k.step, k.to, gap) for k, gap in by_key if k.to and not k.versus]
     if gaps:
         yield Table(
             title=f"{title}: from step to step",
@@ -96,14 +102,14 @@ def _of(ladder: Ladder) -> Iterator[Table]:
             *_texts("method", "step"),
             right("T", lambda row: row[-1].accuracy.tasks),
             *(
-                right(heading, partial(_measured, of, signed=heading == "beyond level"))
-                for heading, of in zip(STEP_HEADINGS, OF_STEP.values(), strict=True)
+                right(heading, partial(_measured, attribute, signed=heading == "beyond level"))
+                for heading, attribute in zip(STEP_HEADINGS, OF_STEP.values(), strict=True)
             ),
         ),
-        rows=[(k.method, k.step, of) for k, of in values if not k.to and not k.versus],
+        rows=[(k.method, k.step, step) for k, step in by_key if not k.to and not k.versus],
     )
     if ladder.pairs:
-        pairs = [(k, of) for k, of in values if k.versus]
+        pairs = [(k, contrast) for k, contrast in by_key if k.versus]
         pairs.sort(key=lambda pair: (ladder.pairs.index(pair[0][:2]), not pair[0].to))
         yield Table(
             title=f"{title}: methods compared",
@@ -112,8 +118,8 @@ def _of(ladder: Ladder) -> Iterator[Table]:
                 *_differences("accuracy", "wAcc", "excess", "beyond level"),
             ),
             rows=[
-                (k.method, k.versus, f"lost, {k.step}-{k.to}" if k.to else k.step, of)
-                for k, of in pairs
+                (k.method, k.versus, f"lost, {k.step}-{k.to}" if k.to else k.step, contrast)
+                for k, contrast in pairs
             ],
         )
     if ladder.rankings:
@@ -121,14 +127,14 @@ def _of(ladder: Ladder) -> Iterator[Table]:
 
 
 def inter_class_note(ladder: Ladder) -> str:
-    """Return the share of classes of tasks with queries that have another class's attribute."""
+    """Say in how many (task, class) some queries have another class's attribute."""
     shares = {step: f"{100 * share:.0f} %" for step, share in ladder.inter_class.items()}
     if len(set(shares.values())) == 1:
         shares = {" and ".join(shares): next(iter(shares.values()))}
-    of_steps = ", ".join(f"{share} ({step})" for step, share in shares.items())
-    few = min(ladder.inter_class.values()) < MOST
+    by_step = ", ".join(f"{share} ({step})" for step, share in shares.items())
+    few = min(ladder.inter_class.values()) < FEW_INTER_CLASS
     nothing = ": of the others' attributes nothing can be said" if few else ""
-    return f"Queries have another class's attribute in {of_steps} of (task, class){nothing}."
+    return f"Queries have another class's attribute in {by_step} of (task, class){nothing}."
 
 
 def _texts(*names: str) -> list[Column]:
@@ -136,13 +142,13 @@ def _texts(*names: str) -> list[Column]:
 
 
 def _differences(*names: str) -> Iterator[Column]:
-    """Give columns of what a row ends with, a gap or a contrast."""
-    for name, measure in zip(names, LOST.values(), strict=True):
-        yield right(name, partial(_measured, measure, signed=True))
+    """Yield the columns of a gap or a contrast, with which a row ends."""
+    for name, attribute in zip(names, LOST.values(), strict=True):
+        yield right(name, partial(_measured, attribute, signed=True))
 
 
-def _measured(measure: str, row: tuple[Any, ...], *, signed: bool) -> str | None:
-    value = getattr(row[-1], measure)
+def _measured(attribute: str, row: tuple[Any, ...], *, signed: bool) -> str | None:
+    value = getattr(row[-1], attribute)
     if isinstance(value, Interval):
         return plus_minus(value, signed=signed)
     return None if value is None else f"{value:z.2f}"
@@ -195,23 +201,23 @@ LOST = {
     "excess_gained": "excess",
     "excess_gained_beyond_level": "beyond_level",
 }
-"""Measures on a step and of gaps, and where they are found, if they are."""
+"""Measures of steps and of gaps, with the attribute that has the value."""
 
 _EMPTY = dict.fromkeys(COLUMNS, "") | dict.fromkeys(("halfwidth", "low", "high"))
 _EMPTY["is_reference"] = False
 
 
 def bias_csv(report: BiasReport) -> str:
-    """Write one row a figure, after the signature as a line beginning with ``#``.
+    """Write one row per value, after the signature as a line beginning with ``#``.
 
-    Measures of a step (`to` is empty): accuracy, worst_class, independent, equal, excess, and on
-    all steps but the first excess_of_level and excess_beyond_level.  Of a gap, from `step` to `to`:
-    accuracy_lost, worst_class_lost, excess_gained, excess_gained_beyond_level.  Where there is a
-    `versus`, the figure is that of `method` minus that of `versus`, paired by task.  `reason` is
-    why nothing is concluded from it, and `of_one_model` which of the two has one training run and
-    may differ from run to run: method, versus or both.  Of no method are inter_class, the share in
-    per cent of (task, class) of a step with queries of another class's attribute, and spearman,
-    the correlation of the methods' ranks by two metrics, from `low` to `high`.
+    A step (`to` is empty) has the measures accuracy, worst_class, independent, equal, excess, and
+    unless it is the first excess_of_level and excess_beyond_level.  A gap, from `step` to `to`, has
+    accuracy_lost, worst_class_lost, excess_gained, excess_gained_beyond_level.  With a `versus`, a
+    value is that of `method` minus that of `versus`, paired by task.  `reason` says why nothing is
+    concluded, and `of_one_model` which of the two has a single training run: method, versus or
+    both.  Two measures are of no method: inter_class, the percentage of (task, class) of a step
+    with queries of another class's attribute, and spearman, the correlation of the methods' ranks
+    by two metrics, from `low` to `high`.
     """
     names = (*COLUMNS, "low", "high")
     rows = map(itemgetter(*names), chain(_rows(report), _correlations(report)))
@@ -239,9 +245,10 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
 
 
 def _correlations(report: BiasReport) -> Iterator[dict[str, Any]]:
-    """Give the rank correlations of each ladder, and of ladders with each other, as rows."""
-    ranked = [(each.dataset, each.name, r) for each in report.ladders for r in each.rankings]
-    for dataset, ladder, ranking in (*ranked, *(("", "", r) for r in report.agreement)):
+    """Yield the rank correlations of each ladder, then of ladders with each other, as rows."""
+    within = [(each.dataset, each.name, r) for each in report.ladders for r in each.rankings]
+    between = [("", "", ranking) for ranking in report.agreement]
+    for dataset, ladder, ranking in (*within, *between):
         found = ranking.found
         yield _EMPTY | {
             "dataset": dataset,
@@ -258,34 +265,32 @@ def _correlations(report: BiasReport) -> Iterator[dict[str, Any]]:
 
 
 def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
-    """Give a row for each measure that there is; numbers without interval have none."""
+    """Yield a row for each measure that has a value; only intervals have a half-width."""
     for ladder in report.ladders:
         about = {"dataset": ladder.dataset, "ladder": ladder.name, "level": ladder.level}
         tasks = {step_of(info): info.n_tasks for info in ladder.infos}
         for step, share in ladder.inter_class.items():
             values = {"step": step, "measure": "inter_class", "mean": 100 * share, "T": tasks[step]}
             yield _EMPTY | about | values
-        for key, of in ladder.values.items():
-            both, single = (key.method, key.versus), ladder.of_one_model
+        single, prefixes = ladder.of_one_model, ladder.prefixes
+        for key, measured in ladder.values.items():
             of_key = {
                 **key._asdict(),
                 "is_reference": not key.versus and key.method in ladder.references,
-                "reason": PREFIX if {*both} & {*ladder.prefixes} else "",
-                "of_one_model": WHICH_OF_TWO[both[0] in single, both[1] in single],
+                "reason": PREFIX if key.method in prefixes or key.versus in prefixes else "",
+                "of_one_model": WHICH_OF_TWO[key.method in single, key.versus in single],
             }
             for measure, attribute in (LOST if key.to else OF_STEP).items():
-                value = getattr(of, attribute, None)
-                if value is not None:
-                    found = value if isinstance(value, Interval) else of.accuracy
-                    yield (
-                        _EMPTY
-                        | about
-                        | of_key
-                        | {
-                            "measure": measure,
-                            "mean": value.mean if found is value else value,
-                            "halfwidth": value.halfwidth if found is value else None,
-                            "T": found.tasks,
-                            "interval": found.kind,
-                        }
-                    )
+                value = getattr(measured, attribute, None)
+                if value is None:
+                    continue
+                own = isinstance(value, Interval)
+                interval = value if own else measured.accuracy
+                of_measure = {
+                    "measure": measure,
+                    "mean": value.mean if own else value,
+                    "halfwidth": value.halfwidth if own else None,
+                    "T": interval.tasks,
+                    "interval": interval.kind,
+                }
+                yield _EMPTY | about | of_key | of_measure

@@ -1,4 +1,4 @@
-"""What to cite, as BibTeX: a release and its data, or what some results used of it."""
+"""BibTeX of a release and its data, or of what some results used of it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from fslbench_data.validation.rules import check_fingerprints
 
 
 def bibtex(release: Release | None = None, submission: Submission | None = None) -> str:
-    """Return BibTeX of a release, its data sets and papers, or of what some results used of it.
+    """Return BibTeX of a release with its data sets and papers, or of what some results used of it.
 
-    What results used are the release, the papers of intervals and, where there are such tasks, of
-    attributes and of Meta-Dataset, the data sets, and the weights of the networks of the features
-    they name. Without a release, as for a log of one's own tasks: the package and the paper of
-    intervals. Raises an UnknownNameError if there are results on a data set that the release has
-    not, and a FingerprintError if on other tasks than the release's.
+    Results use the release, the paper of intervals, those of attributes and of Meta-Dataset if they
+    are on such tasks, their data sets, and the weights of the networks of their features.  Without
+    a release, as for a log of own tasks, only the package and the paper of intervals are cited.
+    Raises an UnknownNameError for results on a data set that the release does not have, and a
+    FingerprintError for results on other tasks than the release's.
     """
     if release is None:
         entries = [_package("", ""), INTERVALS]
@@ -62,23 +62,27 @@ def _used(submission: Submission, release: Release, citations: Mapping[str, str]
     if used & catalogue().keys():
         yield META_DATASET
     yield from (citation for name, citation in citations.items() if name in used)
-    left = {*features_in(submission, dict.fromkeys(row["method"] for row in rows))}
-    for each in release.manifest.tables:  # the weights of each backbone that the release knows
-        about = each.provenance
-        name = each.name if each.kind == "features" else about.get("features", "")
-        weights = _weights(about) if each.kind in ("features", "results") and name in left else {}
-        if weights:
-            left.remove(name)
-            backbone = str(about.get("backbone", name))
-            source, *others = (_plain(weights.get(k)) for k in ("source", "package", "licence"))
-            fields = {
-                "key": _plain(backbone),
-                "title": f"{{Weights of {_plain(backbone)}}}",
-                "howpublished": source,
-                "note": ", ".join(filter(None, others)),
-            }
-            lines = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items() if text)
-            yield f"@misc{{weights-{slug(backbone)},\n{lines}\n}}"
+    uncited = {*features_in(submission, dict.fromkeys(row["method"] for row in rows))}
+    for entry in release.manifest.tables:
+        provenance = entry.provenance
+        features = entry.name if entry.kind == "features" else provenance.get("features", "")
+        if entry.kind not in ("features", "results") or features not in uncited:
+            continue
+        if weights := _weights(provenance):
+            uncited.remove(features)
+            yield _weights_entry(str(provenance.get("backbone", features)), weights)
+
+
+def _weights_entry(backbone: str, weights: Mapping[str, Any]) -> str:
+    source, *others = (_plain(weights.get(key)) for key in ("source", "package", "licence"))
+    fields = {
+        "key": _plain(backbone),
+        "title": f"{{Weights of {_plain(backbone)}}}",
+        "howpublished": source,
+        "note": ", ".join(filter(None, others)),
+    }
+    lines = ",\n".join(f"  {name} = {{{text}}}" for name, text in fields.items() if text)
+    return f"@misc{{weights-{slug(backbone)},\n{lines}\n}}"
 
 
 def _weights(provenance: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -90,6 +94,6 @@ def _weights(provenance: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _plain(value: object) -> str:
-    """Return a text for a field of BibTeX, which LaTeX will read."""
+    """Escape a value for a field of BibTeX."""
     text = re.sub(r"[{}\\]", "", "" if value is None else str(value))
     return re.sub(r"([&%$#_])", r"\\\1", text)

@@ -1,4 +1,4 @@
-"""The dataset card of a release, which its manifest and reference results decide."""
+"""The dataset card of a release, from its manifest and reference results."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ MOST_OPEN = 30
 """Task sets above which their table is folded away."""
 
 SHOT = 5
-"""Shots of the task sets with displayed results; of a data set without any those nearest."""
+"""Shots of the task sets with displayed results, or the nearest of a data set."""
 
 
 def dataset_card(
     manifest: Manifest, release: Release | None = None, repository: str = NOWHERE
 ) -> str:
-    """Write the README.md of a release: metadata of the Hub as YAML, then a page for people.
+    """Write the README.md of a release: metadata for the Hub as YAML, then a page for people.
 
-    With the release, it has the accuracy of each reference method on a task set of each data set.
-    `repository` is where the release is published.
+    Given the release, the page has the accuracy of each reference method on a task set of each data
+    set.  `repository` is where the release is published.
     """
     licences = {dataset.licence for dataset in manifest.datasets}
     kinds: defaultdict[str, list[Table]] = defaultdict(list)
@@ -64,7 +64,7 @@ def dataset_card(
     pictured = dict.fromkeys(table.dataset for table in kinds["pictures"])
     return template("render/templates/card.md.j2").render(
         manifest=manifest,
-        results=None if release is None else _results_of(release),
+        results=None if release is None else _reference_results(release),
         repository=repository,
         nowhere=NOWHERE,
         licence=LICENCES.get(*licences) if len(licences) == 1 else None,
@@ -82,7 +82,7 @@ def dataset_card(
         pictured=listing(list(map(markdown, pictured))) if pictured else "",
         computed=_computed(kinds),
         left_out=[
-            (table.dataset, _counted(table.provenance["left_out"]))
+            (table.dataset, _counts(table.provenance["left_out"]))
             for table in kinds["classes"]
             if "left_out" in table.provenance
         ],
@@ -112,9 +112,9 @@ def _feature(field: pa.Field) -> dict[str, str]:
 
 
 def _loading(manifest: Manifest) -> tuple[str, str] | None:
-    """Choose the configuration and split of the loading example: tasks, if there are any."""
-    stored = [t for t in manifest.tables if not t.drawn]
-    tasks = [named_config_and_split(t) for t in stored if t.kind == "tasks"]
+    """Choose the configuration and split of the loading example: tasks, if any are stored."""
+    stored = [table for table in manifest.tables if not table.drawn]
+    tasks = [named_config_and_split(table) for table in stored if table.kind == "tasks"]
     return next(iter([*tasks, *map(config_and_split, stored)]), None)
 
 
@@ -127,18 +127,18 @@ def _link(dataset: Dataset) -> str:
 
 def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
     """Lay out a row for each data set and suite, and for each task set with chosen queries."""
-    alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    protocols: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for table in tasks:
         name = TaskSetName.parse(table.name)
-        alike[table.dataset, name.suite].append(f"`{name.protocol}` {table.rows:,}")
-    described: defaultdict[str, list[str]] = defaultdict(list)  # alike whatever the attribute
-    for suite in sorted({suite for _, suite in alike}):
+        protocols[table.dataset, name.suite].append(f"`{name.protocol}` {table.rows:,}")
+    described: defaultdict[str, list[str]] = defaultdict(list)  # suites by description
+    for suite in sorted({suite for _, suite in protocols}):
         text = re.sub(r"; attributes [^;]+", "", suite_of(suite).description)
         described[text].append(f"`{suite}`")
     return {
         "rows": [
             [markdown(dataset), f"`{suite}`", ", ".join(sets)]
-            for (dataset, suite), sets in alike.items()
+            for (dataset, suite), sets in protocols.items()
         ],
         "chosen": [
             [markdown(table.dataset), f"`{table.name}`", markdown(choice.chosen)]
@@ -150,10 +150,10 @@ def _task_sets(tasks: Sequence[Table]) -> dict[str, Any]:
     }
 
 
-def _results_of(release: Release) -> tuple[list[str], list[list[str]]] | None:
+def _reference_results(release: Release) -> tuple[list[str], list[list[str]]] | None:
     """Lay out the accuracy of each reference method on a task set of each data set.
 
-    It is the one that is most informative on new images: pooled, else closed, else open, else
+    It is the set that is most informative on new images: pooled, else closed, else open, else
     another.
     """
     answered = {
@@ -198,17 +198,17 @@ def _cell(column: PaperColumn, row: int) -> str:
 
 def _computed(kinds: Mapping[str, Sequence[Table]]) -> list[tuple[str, str, str]]:
     """List features and attributes: their kind, name and data sets."""
-    alike: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    by_name: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for kind in ("features", "attributes"):
         for entry in kinds[kind]:
-            alike[kind, entry.name].append(entry.dataset)
+            by_name[kind, entry.name].append(entry.dataset)
     return [
         (kind, markdown(name), markdown(", ".join(dict.fromkeys(datasets))))
-        for (kind, name), datasets in alike.items()
+        for (kind, name), datasets in by_name.items()
     ]
 
 
-def _counted(left_out: Any) -> str:
+def _counts(left_out: Any) -> str:
     if not isinstance(left_out, Mapping):
         return markdown(str(left_out))
-    return markdown(", ".join(f"{len(what)} {kind}" for kind, what in sorted(left_out.items())))
+    return markdown(", ".join(f"{len(left)} {kind}" for kind, left in sorted(left_out.items())))

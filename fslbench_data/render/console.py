@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 
 CUT = "…"
 SHORTEST = 4
-"""Characters of the features, at least."""
+"""Characters of the features that a shortened name keeps, at least."""
 
 
 def shortened(name: str, most: int) -> str:
-    """Return a name of at most `most` characters' width: its features are cut first.
+    """Shorten a name to a width of at most `most` characters; its features are cut first.
 
-    The part behind the last slash, which names the method on these features, is kept where there
-    is room for it.
+    The part after the last slash, which names the method on these features, is kept if it fits.
     """
     features, slash, head = name.rpartition("/")
     room = most - cell_len(head) - 1
@@ -45,19 +44,20 @@ def shortened(name: str, most: int) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Cut a text in its middle, more of its first part."""
+    """Cut a text in its middle; two thirds of what is left are of its end."""
     if cell_len(text) <= most:
         return text
-    behind = text[-(2 * most // 3) :]
-    while cell_len(behind) > 2 * most // 3:
-        behind = behind[1:]
-    return f"{set_cell_size(text, most - cell_len(behind) - 1).rstrip()}{CUT}{behind}"
+    tail_width = 2 * most // 3
+    tail = text[-tail_width:]
+    while cell_len(tail) > tail_width:
+        tail = tail[1:]
+    return f"{set_cell_size(text, most - cell_len(tail) - 1).rstrip()}{CUT}{tail}"
 
 
 def folded(name: str, width: int, most: int = 4) -> str:
-    """Return a name as a heading of at most `most` lines.
+    """Break a name into at most `most` lines.
 
-    They are broken behind blanks and slashes; what is longer also behind dashes, or anywhere.
+    Lines end after blanks and slashes; longer words are also broken after dashes, or anywhere.
     """
     lines = [""]
     for part in _parts(name, width):
@@ -70,11 +70,11 @@ def folded(name: str, width: int, most: int = 4) -> str:
 
 
 _PART = r"[^ /]*[ /]|[^ /]+"
-"""A word of a name, or the part before a slash."""
+"""A word of a name, or the part up to a slash."""
 
 
 def _parts(name: str, width: int) -> Iterator[str]:
-    """Yield parts of a name of at most so many characters' width, as large as they may be."""
+    """Split a name into the largest parts of at most `width` characters' width."""
     for word in re.findall(_PART, name):
         if cell_len(word.rstrip()) <= width:
             yield word
@@ -100,8 +100,7 @@ LEAST = 12
 """Characters of a column of names at least."""
 
 UNBROKEN = 24
-"""Characters of a part of a name, such as a method's, that is kept in one piece if there is room
-without the optional columns."""
+"""Characters up to which a part of a name is kept in one piece; optional columns give way to it."""
 
 MOST_LINES = 6
 """Lines of a name in a cell, at most."""
@@ -113,20 +112,20 @@ FILE_LINES = 300
 """Lines of a table in a text file, at most."""
 
 FEWEST_ROWS = 3
-"""Rows of each table there, at least."""
+"""Rows of each table on a screen, at least."""
 
 LINE_SECONDS = 30.0
-"""Between two lines about long work where standard error is no terminal, such as a log file."""
+"""Seconds between two progress lines where standard error is no terminal, such as a log file."""
 
 WIDEST, LONGEST = 1000, 10_000
-"""The most that these are taken for: what is laid out takes as much memory as it is wide."""
+"""Bounds on a terminal's width and height: layouts take memory in proportion."""
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Open standard output or error, as wide as it is, within bounds; no text is markup.
+    """Open standard output or error at its own size, within bounds; no text is markup.
 
-    Standard error shows how far a job is, for which it has to be a terminal: FORCE_COLOR, which
-    sets colours, does not make a file one.
+    Standard error shows progress, so it counts as a terminal only if it is one: FORCE_COLOR, which
+    sets colours, does not turn a file into a terminal.
     """
     forced = _on_terminal() if stderr else None
     terminal = Console(
@@ -137,7 +136,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def _on_terminal() -> bool:
-    """Return whether standard error is a terminal; it is None where closed, as for daemons."""
+    """Return whether standard error is a terminal; daemons have closed it, and it is None."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
@@ -160,7 +159,7 @@ def screen() -> Iterator[Console]:
 
 @contextmanager
 def page(size: tuple[int, int] | None = None) -> Iterator[tuple[Console, Callable[[], str]]]:
-    """Yield a console without a terminal, of some size, and what gives its text."""
+    """Yield a console that is no terminal, and a function that returns its text."""
     width, height = _bounded(*(size or shutil.get_terminal_size(PAGE)))
     file = io.StringIO()
     on_page = Console(
@@ -173,18 +172,22 @@ def page(size: tuple[int, int] | None = None) -> Iterator[tuple[Console, Callabl
         width=width,
         height=height,
     )
-    yield on_page, lambda: "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+
+    def text() -> str:
+        return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+
+    yield on_page, text
 
 
 @contextmanager
 def steps(title: str) -> Iterator[Callable[[str], None]]:
-    """Show on standard error what a long job is at; where that is no terminal, now and then."""
+    """Show a long job's current step on standard error; in a file, a line every LINE_SECONDS."""
     terminal = console(stderr=True)
     if not terminal.is_terminal:
         print_line = line_now_and_then()
         yield lambda step: print_line(f"{title}: {step}")
         return
-    with terminal.status(Text(title)) as status:  # which takes a str for markup, whatever console
+    with terminal.status(Text(title)) as status:  # a str would be markup
         yield lambda step: status.update(Text(f"{title}: {step}"))
 
 
@@ -202,14 +205,14 @@ def line_now_and_then() -> Callable[[str], None]:
 
 
 def fitted(text: str) -> str:
-    """Break a message between words where standard error is a terminal; files keep its lines."""
+    """Wrap a message if standard error is a terminal; files keep its lines."""
     if not _on_terminal():
         return text
     return wrapped(text, min(shutil.get_terminal_size(PAGE).columns, PAGE[0]))
 
 
 def wrapped(text: str, width: int) -> str:
-    """Break the lines of a text between words; continuation lines are indented."""
+    """Wrap the lines of a text between words; continuation lines are indented."""
     lines = []
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
@@ -233,7 +236,7 @@ def print_table(
 ) -> None:
     """Print a table, all or a screenful of it, and say what is left out.
 
-    `left` counts rows that `table` is without already.
+    `left` is the number of rows that the caller has left out already.
     """
     rows = list(table.rows)
     limit = len(rows) if whole else screenful(console)
@@ -261,48 +264,47 @@ def print_screen(
     *,
     heading: int = HEADING,
 ) -> None:
-    """Print tables, notes and a last text in SCREEN_LINES lines, if some can be left out.
+    """Print tables, notes and a last text in SCREEN_LINES lines, in a file in FILE_LINES.
 
-    Where there are more, as in files, as many as FILE_LINES.
-
-    The signature is one word, which is not broken.  Notes are left out first, from the end; then
-    rows of long tables, down to FEWEST_ROWS; then tables. Rows are sequences, of which no more are
-    read than displayed.
+    What has no room is left out: notes first, from the end; then rows of long tables, down to
+    FEWEST_ROWS; then tables.  The signature is one word, which is not broken.  Rows of tables are
+    sequences, of which only those displayed are read.
     """
     sizes = [len(cast("Sequence[Any]", table.rows)) for table in tables]
 
     @cache
-    def height(number: int, most: int) -> int:
-        table = tables[number]
+    def height(position: int, n_rows: int) -> int:
+        table, cut = tables[position], n_rows < sizes[position]
         lines = sum(len(text_lines(text, console)) for text in (table.title, *table.notes))
-        return fit(table, console.width, heading, most).height + lines + (most < sizes[number])
+        return fit(table, console.width, heading, n_rows).height + lines + cut
 
-    def lines_of(lengths: Sequence[int]) -> int:  # with a blank one between two tables
-        return sum(height(*each) for each in enumerate(lengths)) + len(lengths) - 1
+    def total_height(lengths: Sequence[int]) -> int:
+        blank_lines = len(lengths) - 1
+        return sum(height(i, n_rows) for i, n_rows in enumerate(lengths)) + blank_lines
 
     end = text_lines(last, console)
-    lines_of_signature = -(-len(signature) // console.width)
+    signature_lines = -(-len(signature) // console.width)
     screen_lines = FILE_LINES if console.height >= FILE_LINES else SCREEN_LINES
-    for most in range(len(notes), -1, -1):
-        kept = few(notes, most)
-        below = [line for note in kept for line in text_lines(note, console)]
-        room = screen_lines - len(end) - lines_of_signature - 1 - len(below) - bool(below)
+    for n_notes in range(len(notes), -1, -1):
+        below = [line for note in few(notes, n_notes) for line in text_lines(note, console)]
+        room = screen_lines - len(end) - signature_lines - 1 - len(below) - bool(below)
         lengths = [min(size, max(room, FEWEST_ROWS)) for size in sizes]
-        while lines_of(lengths) > room and max(lengths) > FEWEST_ROWS:
-            longest = max(range(len(lengths)), key=lambda number: (lengths[number], number))
+        while total_height(lengths) > room and max(lengths) > FEWEST_ROWS:
+            longest = max(range(len(lengths)), key=lambda i: (lengths[i], i))
             lengths[longest] -= 1
-        if lines_of(lengths) <= room:
+        if total_height(lengths) <= room:
             break
-    while len(lengths) > 1 and lines_of(lengths) + (len(lengths) < len(tables)) > room:
+    while len(lengths) > 1 and total_height(lengths) + (len(lengths) < len(tables)) > room:
         lengths.pop()
-    for number, (rows, size) in enumerate(zip(lengths, sizes, strict=False)):
-        if size - rows == 1 and height(number, size) <= height(number, rows):
-            lengths[number] = size  # a row stands where its number would
-    for number, rows in enumerate(lengths):
-        if number:
+    for i, n_rows in enumerate(lengths):
+        # a single row left out takes no more lines than the line that counts it
+        if sizes[i] - n_rows == 1 and height(i, sizes[i]) <= height(i, n_rows):
+            lengths[i] = sizes[i]
+    for i, n_rows in enumerate(lengths):
+        if i:
             console.print()
-        first = replace(tables[number], rows=[*islice(tables[number].rows, rows)])
-        print_table(first, console, whole=True, left=sizes[number] - rows, heading=heading)
+        shown = replace(tables[i], rows=[*islice(tables[i].rows, n_rows)])
+        print_table(shown, console, whole=True, left=sizes[i] - n_rows, heading=heading)
     if more := len(tables) - len(lengths):
         console.print(Text(f"… {many(more, 'more table')} left out: --format csv", style="yellow"))
     for texts, style in ((below, "dim"), (end, "")):
@@ -316,7 +318,7 @@ def print_screen(
 
 
 def text_lines(text: str, console: Console, width: int | None = None) -> list[Text]:
-    """Break a text into lines between words, of the console's width or another."""
+    """Wrap a text between words, to the console's width or another."""
     lines = [*Text(text).wrap(console, width or console.width)] if text else []
     for line in lines:
         line.rstrip()
@@ -324,7 +326,7 @@ def text_lines(text: str, console: Console, width: int | None = None) -> list[Te
 
 
 def few(notes: Sequence[str], most: int) -> list[str]:
-    """Return so many notes at most; the last counts the others, and names the option for them."""
+    """Return at most `most` notes; if some are left out, the last one counts them."""
     if len(notes) <= most:
         return [*notes]
     if not most:
@@ -333,7 +335,7 @@ def few(notes: Sequence[str], most: int) -> list[str]:
 
 
 class Fitted(NamedTuple):
-    """A table for a console, its lines, and a text on the columns that have no room."""
+    """A table laid out for a console, its height in lines, and which columns are left out."""
 
     laid_out: RichTable
     height: int
@@ -341,17 +343,17 @@ class Fitted(NamedTuple):
 
 
 def fit(table: Table, width: int, heading: int = HEADING, most: int | None = None) -> Fitted:
-    """Lay out the first rows of a table for a console of some width, without cutting a number.
+    """Lay out the first rows of a table in a console's width, without cutting a number.
 
-    Where not all columns have room, optional ones are left out, then names are written on several
-    lines, then columns of `optional` 1 are left out, and then columns from the right.
+    If columns have no room, those with `optional` above 1 are left out, then names are broken into
+    lines, then columns with `optional` 1 are left out, and then columns from the right.
 
     Parameters
     ----------
     heading
-        Characters of a line of a column's heading at least; it is as wide as the widest cell.
+        Least characters of a line of a column's heading; it is as wide as the widest cell.
     most
-        Rows, by default all.
+        Number of rows, by default all.
     """
     from rich.table import Table as RichTable
 
@@ -360,30 +362,31 @@ def fit(table: Table, width: int, heading: int = HEADING, most: int | None = Non
         rows.append([_cell(column, row, before) for column in table.columns])
         before = row
     widths, least, unbroken = _widths(table, rows, heading)
-    if _width(widths) > width:  # headings on more lines
+    if _total_width(widths) > width:  # headings on more lines
         widths, least, unbroken = _widths(table, rows, 0)
     kept = _kept(table.columns, unbroken, width)
     if all(column.optional > 1 or i in kept for i, column in enumerate(table.columns)):
         least = unbroken
     else:
         kept = _kept(table.columns, least, width)
-    widths = [min(each, max(width, least[i])) for i, each in enumerate(widths)]
-    while _width(widths[i] for i in kept) > width and (
+    widths = [min(widest, max(width, least[i])) for i, widest in enumerate(widths)]
+    while _total_width(widths[i] for i in kept) > width and (
         wide := [i for i in kept if widths[i] > least[i]]
     ):
         widths[max(wide, key=widths.__getitem__)] -= 1
     laid_out = RichTable(box=None, pad_edge=False, header_style="dim", padding=(0, GAP, 0, 0))
     lines = 1
-    for number in kept:
-        name = folded(table.columns[number].heading, min(width, widths[number]))
-        laid_out.add_column(name, justify=table.columns[number].align, no_wrap=True)
+    for i in kept:
+        name = folded(table.columns[i].heading, min(width, widths[i]))
+        laid_out.add_column(name, justify=table.columns[i].align, no_wrap=True)
         lines = max(lines, name.count("\n") + 1)
     for row in rows:
-        cells = [row[i] for i in kept]
-        for at, number in enumerate(kept):
-            if cells[at].cell_len > min(width, widths[number]):
-                text = folded(cells[at].plain, min(width, widths[number]), MOST_LINES)
-                cells[at] = Text(text, style=cells[at].style)
+        cells = []
+        for i in kept:
+            cell, room = row[i], min(width, widths[i])
+            if cell.cell_len > room:
+                cell = Text(folded(cell.plain, room, MOST_LINES), style=cell.style)
+            cells.append(cell)
         laid_out.add_row(*cells)
         lines += max((cell.plain.count("\n") for cell in cells), default=0) + 1
     dropped = [name for i, name in enumerate(table.names) if name and i not in kept]
@@ -394,32 +397,32 @@ def fit(table: Table, width: int, heading: int = HEADING, most: int | None = Non
 def _widths(
     table: Table, rows: Sequence[Sequence[Text]], heading: int
 ) -> tuple[list[int], list[int], list[int]]:
-    """Return the width of each column, the least that it may have, and that without breaks."""
+    """Return for each column its width, the least possible, and the least that breaks no name."""
     widths, least, unbroken = [], [], []
-    for number, column in enumerate(table.columns):
-        words = max(map(cell_len, column.heading.split()), default=0)
-        cells = max((row[number].cell_len for row in rows), default=0)
-        lines = folded(column.heading, max(heading, cells, words)).splitlines()
-        widths.append(max([cells, *map(cell_len, lines)]))
-        text = column.align == "left"
-        least.append(min(widths[-1], max(LEAST, words)) if text else widths[-1])
-        parts = {part for row in rows for part in re.findall(_PART, row[number].plain)}
-        longest = max((cell_len(part.rstrip()) for part in parts), default=0)
-        unbroken.append(max(least[-1], min(UNBROKEN, longest)))
+    for i, column in enumerate(table.columns):
+        longest_word = max(map(cell_len, column.heading.split()), default=0)
+        widest_cell = max((row[i].cell_len for row in rows), default=0)
+        lines = folded(column.heading, max(heading, widest_cell, longest_word)).splitlines()
+        widths.append(max([widest_cell, *map(cell_len, lines)]))
+        is_text = column.align == "left"
+        least.append(min(widths[-1], max(LEAST, longest_word)) if is_text else widths[-1])
+        parts = {part for row in rows for part in re.findall(_PART, row[i].plain)}
+        longest_part = max((cell_len(part.rstrip()) for part in parts), default=0)
+        unbroken.append(max(least[-1], min(UNBROKEN, longest_part)))
     return widths, least, unbroken
 
 
-def _width(widths: Iterable[int]) -> int:
-    parts = [*widths]
-    return sum(parts) + GAP * (len(parts) - 1)
+def _total_width(widths: Iterable[int]) -> int:
+    columns = [*widths]
+    return sum(columns) + GAP * (len(columns) - 1)
 
 
 def _kept(columns: Sequence[Column], least: Sequence[int], width: int) -> list[int]:
     """Return the positions of the columns that have room; optional ones are dropped first."""
     kept = [*range(len(columns))]
-    goes = sorted(kept[1:], key=lambda i: (-columns[i].optional, -i))
-    while goes and _width(least[i] for i in kept) > width:
-        kept.remove(goes.pop(0))
+    by_priority = sorted(kept[1:], key=lambda i: (-columns[i].optional, -i))
+    while by_priority and _total_width(least[i] for i in kept) > width:
+        kept.remove(by_priority.pop(0))
     return kept
 
 

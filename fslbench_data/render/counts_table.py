@@ -18,7 +18,7 @@ from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 Row = dict[str, Any]
-"""What is counted of a task set, or of several, by the name of its column."""
+"""The counts of a task set, or their sums, by column."""
 
 SET = "task set"
 
@@ -36,9 +36,9 @@ COUNTS_NOTE = (
 
 
 def counts_table(report: Report) -> Table:
-    """Count conclusive comparisons: a row a task set with an interval for new images, and sums.
+    """Count conclusive comparisons on each task set with an interval for new images, and in sum.
 
-    For machines: every kind of interval has a column of its own.
+    The table is for machines: each kind of interval has its own column.
     """
     rows = [row for group in _groups(report) for row in group]
     return Table(_title(report), _columns(rows), rows, _notes(report))
@@ -46,64 +46,71 @@ def counts_table(report: Report) -> Table:
 
 def counts_tables(report: Report) -> list[Table]:
     """Return the same for people: a table of sets that share no image, one of those that do."""
-    made = []
-    names = {kind.heading: kind.about for kind in ADDITIONAL_KINDS.values()} | KIND_NAMES
-    reused = names | {"closed": CLAIMS["closed"]}
-    for rows, shared, own in zip(
-        _groups(report), ("share no image", "reuse images"), (names, reused), strict=True
+    tables = []
+    unshared = {kind.heading: kind.about for kind in ADDITIONAL_KINDS.values()} | KIND_NAMES
+    reused = unshared | {"closed": CLAIMS["closed"]}
+    for rows, which, names in zip(
+        _groups(report), ("share no image", "reuse images"), (unshared, reused), strict=True
     ):
-        columns = tuple(replace(c, name=own.get(c.name, c.name)) for c in _columns(rows))
+        columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in _columns(rows))
         rows = [row | {SET: "all"} if row["T"] is None else row for row in rows]
-        made += [Table(f"{_title(report)}: tasks that {shared}", columns, rows)] if rows else []
-    made = made or [Table(_title(report), _columns([]), [])]
-    return [*made[:-1], replace(made[-1], notes=_notes(report))]
+        if rows:
+            tables.append(Table(f"{_title(report)}: tasks that {which}", columns, rows))
+    tables = tables or [Table(_title(report), _columns([]), [])]
+    return [*tables[:-1], replace(tables[-1], notes=_notes(report))]
 
 
 def _groups(report: Report) -> list[list[Row]]:
-    """Count those of sets that share no image, and of sets that reuse some, with their sums."""
+    """Return the rows of sets that share no image, then of those that reuse some, with sums."""
     groups = []
     for reuses, name in ((False, "all"), (True, "all that reuse images")):
-        sets = [s for s in _of_new_images(report) if s.counted.any() and s.leaves_out is reuses]
-        rows = [_counted(each) for each in sets]
+        sets = [s for s in _about_new_images(report) if s.counted.any() and s.leaves_out is reuses]
+        rows = [_counts(task_set) for task_set in sets]
         if len(rows) > 1:
-            sums: Row = {SET: name, "T": None}
-            for key in dict.fromkeys(key for row in rows for key in row if key not in sums):
-                there = [row[key] for row in rows if row.get(key) is not None]
-                sums[key] = sum(there) if there else None
-            rows.append(sums)
+            rows.append(_sums(rows, name))
         groups.append(rows)
     return groups
 
 
-def _of_new_images(report: Report) -> list[TaskSetReport]:
+def _sums(rows: Sequence[Row], name: str) -> Row:
+    sums: Row = {SET: name, "T": None}
+    for key in dict.fromkeys(key for row in rows for key in row if key not in sums):
+        known = [row[key] for row in rows if row.get(key) is not None]
+        sums[key] = sum(known) if known else None
+    return sums
+
+
+def _about_new_images(report: Report) -> list[TaskSetReport]:
     return [each for each in report.sets if each.interval_kind == "open" or each.leaves_out]
 
 
-def _counted(each: TaskSetReport) -> Row:
+def _counts(task_set: TaskSetReport) -> Row:
     """Count conclusive comparisons of a task set, by kind of interval.
 
-    `kept` is None without additional kinds; `turned` and `inverted` compare
-    verdicts for the same images with those for new ones, None where there are not both.
+    `kept` is None without additional kinds.  `turned` and `inverted` compare the verdicts for the
+    same images with those for new ones, and are None if one of the two is missing.
     """
-    counts = counts_where_reused([each]) if each.leaves_out else verdict_counts([each])
-    tasks = np.unique(each.pairs.tasks[each.counted]).tolist()
+    counts = counts_where_reused([task_set]) if task_set.leaves_out else verdict_counts([task_set])
+    counted, primary = task_set.counted, task_set.pairs
+    tasks = np.unique(primary.tasks[counted]).tolist()
     kept = None
     if any(kind.heading in counts for kind in ADDITIONAL_KINDS.values()):
-        codes = np.stack([each.pairs_of(kind).verdict[each.counted] for kind in each.kinds])
+        codes = np.stack([task_set.pairs_of(kind).verdict[counted] for kind in task_set.kinds])
         kept = int((np.isin(codes[0], (BETTER, WORSE)) & (codes == codes[0]).all(axis=0)).sum())
-    if each.leaves_out:
-        same, new = (p.verdict[each.counted] for p in (each.pairs, each.pairs_of("images")))
+    if task_set.leaves_out:
+        same, new = primary.verdict[counted], task_set.pairs_of("images").verdict[counted]
     else:  # -1 where there are none for the same images
-        same, new = each.closed_verdicts[each.counted], each.pairs.verdict[each.counted]
+        same, new = task_set.closed_verdicts[counted], primary.verdict[counted]
     turned = inverted = None
     if (same >= 0).any():
-        both = np.isin(same, (BETTER, WORSE)), np.isin(new, (BETTER, WORSE))
-        turned = int(((both[0] != both[1]) & (same >= 0)).sum())
-        inverted = int((both[0] & both[1] & (same != new)).sum())
+        same_significant = np.isin(same, (BETTER, WORSE))
+        new_significant = np.isin(new, (BETTER, WORSE))
+        turned = int(((same_significant != new_significant) & (same >= 0)).sum())
+        inverted = int((same_significant & new_significant & (same != new)).sum())
     return {
-        SET: str(each.scored),
+        SET: str(task_set.scored),
         "T": tasks[0] if len(tasks) == 1 else f"{tasks[0]}-{tasks[-1]}",
-        "comparisons": int(each.counted.sum()),
+        "comparisons": int(counted.sum()),
         **{kind: count.conclusive for kind, count in counts.items()},
         "kept": kept,
         "turned": turned,
@@ -116,9 +123,9 @@ def _title(report: Report) -> str:
 
 
 def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
-    """Return the columns of rows; empty ones are left out."""
+    """Return the columns of rows without empty ones; `kept` stays."""
     kinds = ("paired", *(kind.heading for kind in ADDITIONAL_KINDS.values()), "direct", "closed")
-    there = {key for row in rows for key, value in row.items() if value is not None}
+    known = {key for row in rows for key, value in row.items() if value is not None}
     return (
         Column(SET, itemgetter(SET)),
         right("T", itemgetter("T")),
@@ -126,19 +133,19 @@ def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
         *(
             right(key, methodcaller("get", key), "–")
             for key in (*kinds, "kept", "turned", "inverted")
-            if key in there or key == "kept"
+            if key in known or key == "kept"
         ),
     )
 
 
 def _notes(report: Report) -> tuple[str, ...]:
     """Say what the columns mean, and what they leave out."""
-    sets = _of_new_images(report)
+    sets = _about_new_images(report)
     counted = [each for each in sets if each.counted.any()]
     stopped = any(score.stopped for each in counted for score in each.scores)
-    left = sum(int((each.requested & ~each.counted).sum()) for each in sets)
+    uncounted = sum(int((each.requested & ~each.counted).sum()) for each in sets)
     return (
         COUNTS_NOTE if counted else "No comparisons on new images: methods alone are not counted.",
         *([STOPPED_NOTE] if stopped else []),
-        *([f"Not counted, {PREFIX}: {left}."] if left else []),
+        *([f"Not counted, {PREFIX}: {uncounted}."] if uncounted else []),
     )

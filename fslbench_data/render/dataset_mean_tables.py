@@ -20,7 +20,7 @@ NOTE = (
 
 
 def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False) -> list[Table]:
-    """Return the means of methods, and the differences of pairs, a table each."""
+    """Return a table of the methods' means, and one of the differences of pairs."""
     singles = [row for row in means if row.versus is None]
     pairs = [row for row in means if row.versus is not None]
     what = f"{'harmonic ' if harmonic else ''}means over data sets"
@@ -37,7 +37,7 @@ def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False)
 
 
 def _table(title: str, rows: Sequence[DatasetMean]) -> Table:
-    """Return a row per method, or a pair, with half-widths for what intervals are about."""
+    """Return a table with a row per method or pair, and half-widths by what they are about."""
     lines: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in rows:
         line = lines.setdefault((row.ways, row.shots, row.method, row.versus), {})
@@ -53,13 +53,14 @@ def _table(title: str, rows: Sequence[DatasetMean]) -> Table:
     over, method = itemgetter("mean over"), itemgetter("method")
     columns = [Column("mean over", over, once=over)]
     columns.append(Column("method", method, once=method if of_pairs else None))
-    columns += [Column("versus", itemgetter("versus"))] if of_pairs else []
+    if of_pairs:
+        columns.append(Column("versus", itemgetter("versus")))
     mean = "difference" if of_pairs else "mean"
     columns.append(right(mean, itemgetter(mean)))
     for about in dict.fromkeys(row.about for row in rows):
         columns.append(right(f"± {about}", methodcaller("get", f"± {about}"), "n/a"))
         if of_pairs:
             columns.append(verdict_column(about, methodcaller("get", about)))
-    last = ("higher on", "sign test p") if of_pairs else ()
-    columns += [right(name, itemgetter(name)) for name in last]
+    if of_pairs:
+        columns += [right(name, itemgetter(name)) for name in ("higher on", "sign test p")]
     return Table(title, tuple(columns), [*lines.values()])

@@ -52,9 +52,9 @@ CLOSED_NOTE = f"{OVERLAP_CLOSED} the same on tasks that reuse images, as papers 
 FIXED_LINES = 15
 """Lines of a task set besides its comparisons, which take two each."""
 MOST_REASONS = 1000
-"""Comparisons that are searched for reasons why nothing is concluded."""
+"""Comparisons that are searched for reasons why nothing is concluded, at most."""
 MOST_METHODS = 3
-"""Methods with a sentence on the power of their tasks."""
+"""Methods with a sentence on the power of their tasks, at most."""
 
 
 def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
@@ -72,17 +72,17 @@ def details_paper(report: Report) -> tuple[list[Table], str, list[str]]:
 
 
 def print_details(report: Report, console: Console) -> None:
-    """Print a table and its notes for each task set, then what the columns mean."""
+    """Print a table with notes for each task set, then the legend."""
     limit = max(5, (console.height - FIXED_LINES) // 2)
     for each in report.sets:
         console.print(Text(str(each.scored), style="bold"))
         console.print(Text(_about(each, ": ")))
         print_table(_table(each, limit), console, whole=True, heading=8)
-        left = (len(each.comparisons) or len(each.scores)) - limit
-        if left > 0:
-            what = many(left, "more comparison" if each.comparisons else "more method")
-            more = f"… {what}: --format csv or json gives all, --against chooses"
-            console.print(Text(more, style="yellow"))
+        more = (len(each.comparisons) or len(each.scores)) - limit
+        if more > 0:
+            what = many(more, "more comparison" if each.comparisons else "more method")
+            text = f"… {what}: --format csv or json gives all, --against chooses"
+            console.print(Text(text, style="yellow"))
         for note in _notes(each, each.scores[:limit]):
             console.print(Text(note, style="dim"))
         for text in _evidence(each, limit):
@@ -94,23 +94,27 @@ def print_details(report: Report, console: Console) -> None:
     console.print(Text(report.signature.short, style="dim"), soft_wrap=True)
 
 
-def _about(each: TaskSetReport, before: str) -> str:
-    return set_title(each.scored, each.units, each.level, each.displayed_kinds, before)
+def _about(task_set: TaskSetReport, before: str) -> str:
+    return set_title(
+        task_set.scored, task_set.units, task_set.level, task_set.displayed_kinds, before
+    )
 
 
-def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
-    """Return the first comparisons of a task set, or its accuracies where nothing is compared.
+def _table(task_set: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
+    """Return the first comparisons of a task set, or its accuracies if nothing is compared.
 
-    On `paper` the other method's accuracy has no column.
+    A `paper` has no column with the other method's accuracy.
     """
-    label = labels(each.scores)
-    if not each.requested.any():
+    label = labels(task_set.scores)
+    if not task_set.requested.any():
         of_methods = (
             Column("method", lambda score: label[score.method]),
-            right("accuracy", lambda score: with_bracket(score.intervals, each.displayed_kinds)),
-            right("tasks", lambda score: f"{score.accuracy.tasks} of {each.scored.n_tasks}"),
+            right(
+                "accuracy", lambda score: with_bracket(score.intervals, task_set.displayed_kinds)
+            ),
+            right("tasks", lambda score: f"{score.accuracy.tasks} of {task_set.scored.n_tasks}"),
         )
-        return Table("", of_methods, each.scores[:limit])
+        return Table("", of_methods, task_set.scores[:limit])
     once = attrgetter("method", "mean")
     columns = [
         Column("method", lambda c: label[c.method], once=once),
@@ -118,50 +122,50 @@ def _table(each: TaskSetReport, limit: int, *, paper: bool = False) -> Table:
         Column("versus", lambda c: label[c.versus]),
     ]
     if not paper:
-        its = Column("its accuracy", lambda c: plus_minus(c.versus_mean), "right", optional=2)
-        columns.append(its)
+        accuracy = right("its accuracy", lambda c: plus_minus(c.versus_mean))
+        columns.append(replace(accuracy, optional=2))
     columns.append(right("difference", difference_text))
-    if (np.asarray(each.pairs.tasks)[each.requested] != each.scored.n_tasks).any():
+    if (np.asarray(task_set.pairs.tasks)[task_set.requested] != task_set.scored.n_tasks).any():
         columns.append(right("tasks", lambda c: c.difference.tasks))
     columns += [
         verdict_column(CLAIMS[kind], partial(verdict_of, kind=kind))
-        for kind in each.displayed_kinds
+        for kind in task_set.displayed_kinds
     ]
     columns.append(_overlap(OVERLAP, attrgetter("verdict_direct")))
-    if each.leaves_out:  # of the images of a set that reuses them, as is a rule to stop
+    if task_set.leaves_out:
         columns.append(
             verdict_column(
                 CLAIMS["closed"],
                 lambda c: c.verdict if c.interval_kind == "closed" else c.verdict_closed,
             )
         )
-    elif _closed_too(each):
+    elif _has_usual(task_set):
         columns.append(_overlap(OVERLAP_CLOSED, attrgetter("verdict_closed")))
-    return Table("", tuple(columns), [c.displayed for c in each.comparisons[:limit]])
+    return Table("", tuple(columns), [c.displayed for c in task_set.comparisons[:limit]])
 
 
 def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Column:
-    """Return a column of whether two separate intervals overlap."""
+    """Return a column that says whether the intervals of two methods overlap."""
     words = {Verdict.BETTER: "no, better", Verdict.WORSE: "no, worse", Verdict.NOT_ESTIMABLE: "n/a"}
 
     def cell(comparison: Comparison) -> str | None:
-        found = verdict(comparison)
-        return None if found is None else words.get(found, "yes")
+        direct = verdict(comparison)
+        return None if direct is None else words.get(direct, "yes")
 
     return Column(name, cell, optional=3)
 
 
-def _closed_too(each: TaskSetReport) -> bool:
-    """Return whether there are intervals of another set, with tasks that reuse images, too."""
-    return each.interval_kind != "closed" and each.has_closed
+def _has_usual(task_set: TaskSetReport) -> bool:
+    """Return whether a task set is shown with usual intervals, of tasks that reuse images."""
+    return task_set.interval_kind != "closed" and task_set.has_closed
 
 
 def _legend(report: Report) -> Iterator[str]:
-    """Say what the columns of comparisons mean, if there are any, and the marks of methods."""
+    """Say what the columns of comparisons and the marks of methods mean."""
     if any(each.requested.any() for each in report.sets):
-        closed = f" {CLOSED_NOTE}" if any(map(_closed_too, report.sets)) else ""
+        closed = f" {CLOSED_NOTE}" if any(map(_has_usual, report.sets)) else ""
         yield f"{LEGEND} {OVERLAP_NOTE}{closed}"
-    if any(e.interval_kind == "open" and e.scored.n_tasks < FEW_TASKS for e in report.sets):
+    if any(s.interval_kind == "open" and s.scored.n_tasks < FEW_TASKS for s in report.sets):
         yield f"sign-flip test: {INDEPENDENT_TASKS}."
     if any(score.transductive for score in report.scores):
         yield TRANSDUCTIVE_NOTE
@@ -169,8 +173,8 @@ def _legend(report: Report) -> Iterator[str]:
         yield STOPPED_NOTE
 
 
-def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
-    """Say what a reader of this one table must know of its methods and its intervals."""
+def _notes(task_set: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
+    """Say what a reader of one table must know of its methods and intervals."""
     for s in scores:
         if s.run_spread is not None:
             yield (
@@ -179,26 +183,26 @@ def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
             )
     if text := one_model_text([s.method for s in scores if s.of_one_model]):
         yield f"{text}."
-    known = [s.method for s in each.scores if s.by_queries]
-    if text := by_queries_text(known, len(each.scores)):
+    known = [s.method for s in task_set.scores if s.by_queries]
+    if text := by_queries_text(known, len(task_set.scores)):
         yield f"{text}."
     yield from stopped_text(scores)
     if answered := [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]:
         yield (
-            f"{listing(answered, 4)} of {each.scored.n_tasks} tasks, {PREFIX}: a partial "
+            f"{listing(answered, 4)} of {task_set.scored.n_tasks} tasks, {PREFIX}: a partial "
             "submission, whose tasks may have been chosen after seeing results; intervals are "
             "shown without a verdict (n/a)."
         )
-    reasons: dict[str, list[tuple[str, str]]] = {}
-    for comparison in islice(each.comparisons, MOST_REASONS):
+    pairs_by_reason: dict[str, list[tuple[str, str]]] = {}
+    for comparison in islice(task_set.comparisons, MOST_REASONS):
         if comparison.reason:
             pair = comparison.method, comparison.versus
-            reasons.setdefault(comparison.reason, []).append(pair)
-    for reason, pairs in reasons.items():
-        one = next((name for name in pairs[0] if all(name in pair for pair in pairs)), "")
-        about = [" and ".join(name for name in pair if name != one) for pair in pairs]
-        one = f"{one} and " if one else ""
-        yield f"nothing is concluded about {one}{listing(about, 4)}: {reason}."
+            pairs_by_reason.setdefault(comparison.reason, []).append(pair)
+    for reason, pairs in pairs_by_reason.items():
+        common = next((name for name in pairs[0] if all(name in pair for pair in pairs)), "")
+        others = [" and ".join(name for name in pair if name != common) for pair in pairs]
+        common = f"{common} and " if common else ""
+        yield f"nothing is concluded about {common}{listing(others, 4)}: {reason}."
     for s in scores:
         if s.near_perfect is not None:
             yield (
@@ -207,36 +211,39 @@ def _notes(each: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
                 f"{s.near_perfect.effective:.0f} effective queries, "
                 f"{100 * s.near_perfect.level:.8g} %)."
             )
-    yield from missing_text(each.units)
-    if each.design is not None and each.requested.any():
-        yield unseen_text(each.design.classes, each.level)
+    yield from missing_text(task_set.units)
+    if task_set.design is not None and task_set.requested.any():
+        yield unseen_text(task_set.design.classes, task_set.level)
 
 
-def _evidence(each: TaskSetReport, limit: int) -> Iterator[str]:
+def _evidence(task_set: TaskSetReport, limit: int) -> Iterator[str]:
     """Say which methods may be the best, and what the tasks could have shown."""
-    if each.ties is not None and each.displayed_kinds[0] != "closed":
-        yield ties_text(each.ties)
-    rows = [row for row in range(len(each.requested)) if each.requested[row].any()][:MOST_METHODS]
-    zeros = [  # what results without any error or difference leave open
+    if task_set.ties is not None and task_set.displayed_kinds[0] != "closed":
+        yield ties_text(task_set.ties)
+    rows = [row for row in range(len(task_set.requested)) if task_set.requested[row].any()][
+        :MOST_METHODS
+    ]
+    faultless = [
         f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
         f"{_bounds(s.faultless)}."
-        for s in each.scores[:limit]
+        for s in task_set.scores[:limit]
         if s.faultless is not None
     ]
     for row in rows:
-        comparisons, evidence = each.comparisons_of(row), each.evidence_of(row)
-        if each.interval_kind == "open" and (text := power_text(comparisons, evidence)):
-            yield f"{each.methods[row]}: {text}"
-        zeros += [
+        comparisons, evidence = task_set.comparisons_of(row), task_set.evidence_of(row)
+        if task_set.interval_kind == "open" and (text := power_text(comparisons, evidence)):
+            yield f"{task_set.methods[row]}: {text}"
+        faultless += [
             f"{c.method} and {c.versus} are alike on {e.identical.tasks} tasks: they may differ on "
             f"up to {_bounds(e.identical)}."
             for c, e in zip(comparisons, evidence, strict=True)
             if e.identical is not None
         ]
-    yield from zeros[:MOST_METHODS]
+    yield from faultless[:MOST_METHODS]
 
 
 def _bounds(saturation: Saturation) -> str:
+    """Write the bounds that results without an error, or without a difference, leave open."""
     return (
         f"{saturation.bound:.2g} % of others, and on {saturation.new_classes_bound:.2g} % of those "
         f"with new classes ({100 * saturation.level:.8g} %)"
@@ -244,7 +251,7 @@ def _bounds(saturation: Saturation) -> str:
 
 
 def ties_text(ties: Ties) -> str:
-    """Say which methods do not differ significantly from the best, of how many comparisons."""
+    """Say which methods do not differ significantly from the best, Holm-adjusted."""
     first, *others = [kind for kind in ties.tied if kind != "closed"] or ties.tied
     names = {kind: [n for n in tied if n != ties.best] for kind, tied in ties.tied.items()}
     text = f"Highest mean: {ties.best}. No significant difference from it (Holm, {ties.family} "
@@ -256,15 +263,15 @@ def ties_text(ties: Ties) -> str:
 
 
 def power_text(comparisons: Sequence[Comparison], evidence: Sequence[Evidence]) -> str:
-    """Say what these tasks could have shown; of few tasks, the exact test's p-values too."""
-    sizes = sorted(e.detectable for e in evidence if e.detectable is not None)
+    """Say what difference these tasks can detect; few tasks have exact p-values, too."""
+    detectable = sorted(e.detectable for e in evidence if e.detectable is not None)
     texts = []
-    if sizes and sizes[0] > 100:
+    if detectable and detectable[0] > 100:
         texts.append("no possible difference would be found 4 times in 5.")
-    elif sizes:
-        size = f"{sizes[0]:.1f}"
-        if f"{sizes[-1]:.1f}" != size:
-            size += f" to {sizes[-1]:.1f}" if sizes[-1] <= 100 else " or far more"
+    elif detectable:
+        size, largest = f"{detectable[0]:.1f}", detectable[-1]
+        if f"{largest:.1f}" != size:
+            size += f" to {largest:.1f}" if largest <= 100 else " or far more"
         texts.append(f"a true difference of {size} points, on new images, is found 4 times in 5.")
     exact = [
         (c, e.p_sign_flip)
@@ -276,6 +283,6 @@ def power_text(comparisons: Sequence[Comparison], evidence: Sequence[Evidence]) 
         texts.append(f"Few tasks; sign-flip test, p: {p_values}.")
         level = exact[0][0].difference.level
         claimed = [(c, p) for c, p in exact if c.verdict in (Verdict.BETTER, Verdict.WORSE)]
-        if lost := [c.versus for c, p in claimed if not conclusive(p, level)]:
-            texts.append(f"It does not confirm the verdict on {listing(lost, 4)}.")
+        if unconfirmed := [c.versus for c, p in claimed if not conclusive(p, level)]:
+            texts.append(f"It does not confirm the verdict on {listing(unconfirmed, 4)}.")
     return " ".join(texts)

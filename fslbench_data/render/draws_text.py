@@ -1,4 +1,4 @@
-"""What a log of results with all classes at once shows, as tables."""
+"""Results of a log with all classes at once, as tables."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 KINDS: dict[IntervalKind, str] = {"images": "", "classes": "_new_classes"}
-"""Kinds of intervals, and what names of columns have for them."""
+"""Kinds of interval, and the infix of their columns."""
 
 
 Row = dict[str, Any]
-"""A method, or a difference, by CSV's columns: over all test images alike, and over classes."""
+"""A method or a difference, by column of CSV; ``images_`` weights all test images alike,
+``classes_`` all classes."""
 
 
 def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
-    """Return methods, and their paired differences where there are some.
+    """Return a table of methods, and one of paired differences if there are some.
 
-    Those of LaTeX fit a column of a paper; neither they nor Markdown's name options.
+    With the form ``latex`` they fit a column of a paper; only those of ``table`` name options.
     """
     results, differences = rows(report, log)
-    drawn = any(n > 1 for own in log.draws.values() for n in own.values())
+    drawn = any(n > 1 for by_shots in log.draws.values() for n in by_shots.values())
     new = any("classes" in each.kinds for each in report.sets)
     about = f"{100 * report.signature.level:g} % intervals for new test images"
     about += f"{' and draws' * drawn}{', and for new classes' * new}"
-    several = len({one["shots"] for one in results}) > 1
+    several = len({row["shots"] for row in results}) > 1
     shots = [Column("shots", itemgetter("shots"))] if several else []
-    both = [*results, *differences]
-    same = all(_interval("images", one) == _interval("classes", one) for one in both)
+    all_rows = [*results, *differences]
+    same = all(_interval("images", row) == _interval("classes", row) for row in all_rows)
     narrow = form == "latex"
     methods = Table(
         f"All classes: {log.images:,} test images, {log.classes} classes at once; {about}",
         (
             Column("method", itemgetter("method")),
             *shots,
-            right("draws", lambda one: one["draws"] or "none"),
+            right("draws", lambda row: row["draws"] or "none"),
             right("accuracy", partial(_interval, "images")),
             *([right(f"± {_CLASSES}", _of_classes)] if new else []),
             *([right("from draws", _share)] if drawn and not narrow else []),
@@ -60,14 +61,14 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
     if not new:
         below.append(_NEW if log.classes > 2 else _FEW)
     if drawn:
-        many = _MANY if form != "table" else f"{_MANY}{_GIVE}"
-        below.insert(0, _POOL.format(log.pool) if log.pool else f"{many}.")
+        unknown = f"{_MANY}{_GIVE}." if form == "table" else f"{_MANY}."
+        below.insert(0, _POOL.format(log.pool) if log.pool else unknown)
     if not differences:
         return [replace(methods, notes=(*methods.notes, *below))]
-    called = "classes" if narrow else _CLASSES
+    heading = "classes" if narrow else _CLASSES
     new_classes = [
-        right(f"± {called}", _of_classes),
-        Column(called, itemgetter("images_new_classes_verdict")),
+        right(f"± {heading}", _of_classes),
+        Column(heading, itemgetter("images_new_classes_verdict")),
     ]
     pairs = Table(
         f"Paired differences, all classes: {about}",
@@ -99,54 +100,59 @@ _GIVE = "; if a class has N to train on, --pool N (pool=N) makes ± wider"
 
 
 def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:
-    """Return methods at every number of shots, each once, and the pairs that are compared."""
+    """Return each method at each number of shots once, and the pairs that are compared."""
     order = {name: number for number, name in enumerate(log.draws)}
-    shots_known = any(each.scored.protocol.shot for each in report.sets)
+    shots_known = any(task_set.scored.protocol.shot for task_set in report.sets)
     methods: dict[tuple[int, int], Row] = {}
     pairs: dict[tuple[int, int, int], Row] = {}
-    for each in report.sets:
-        shots, over = each.scored.protocol.shot, each.over_classes or each
+    for task_set in report.sets:
+        shots, over = task_set.scored.protocol.shot, task_set.over_classes or task_set
         logged = shots if shots_known else None
-        for i, name in enumerate(each.methods):
+        for i, name in enumerate(task_set.methods):
             if (key := (shots, order[name])) not in methods:
                 draws = log.draws[name][shots]
                 about = {"method": name, "versus": "", "shots": logged, "draws": draws}
-                own = _of_method("images", each, i) | _of_method("classes", over, i)
-                methods[key] = about | own
-        both = (_of_pairs("images", each), _of_pairs("classes", over))
-        for images, classes in zip(*both, strict=True):
-            one, other = images["method"], images["versus"]
-            about = {"method": one, "versus": other, "shots": logged, "draws": None}
-            pairs.setdefault((shots, order[one], order[other]), about | images | classes)
+                values = _of_method("images", task_set, i) | _of_method("classes", over, i)
+                methods[key] = about | values
+        of_pairs = zip(_of_pairs("images", task_set), _of_pairs("classes", over), strict=True)
+        for images, classes in of_pairs:
+            method, versus = images["method"], images["versus"]
+            about = {"method": method, "versus": versus, "shots": logged, "draws": None}
+            pairs.setdefault((shots, order[method], order[versus]), about | images | classes)
     return [methods[key] for key in sorted(methods)], [pairs[key] for key in sorted(pairs)]
 
 
-def _of_method(over: str, each: TaskSetReport, i: int) -> Row:
-    """Return a mean and its half-widths; no p-value, and no verdict."""
-    own, tasks = each.scores[i].intervals, each.scored.n_tasks
-    row: Row = {f"{over}_mean": own["images"].mean}
-    for kind, of in KINDS.items():
-        width = own[kind].halfwidth if kind in own else None
-        row |= {f"{over}{of}_halfwidth": width, f"{over}{of}_p": None, f"{over}{of}_verdict": None}
-    found = each.designs["images"].own(each.counts, tasks, each.level)
-    share = float(found.images.monte_carlo_share[i, 0])
-    known = tasks > 1 and own["images"].halfwidth and not isnan(share)
+def _of_method(over: str, task_set: TaskSetReport, i: int) -> Row:
+    """Return a mean and its half-widths, without p-values and verdicts."""
+    intervals, n_tasks = task_set.scores[i].intervals, task_set.scored.n_tasks
+    row: Row = {f"{over}_mean": intervals["images"].mean}
+    for kind, infix in KINDS.items():
+        name, width = f"{over}{infix}", intervals[kind].halfwidth if kind in intervals else None
+        row |= {f"{name}_halfwidth": width, f"{name}_p": None, f"{name}_verdict": None}
+    spread = task_set.designs["images"].own(task_set.counts, n_tasks, task_set.level)
+    share = float(spread.images.monte_carlo_share[i, 0])
+    known = n_tasks > 1 and intervals["images"].halfwidth and not isnan(share)
     return row | {f"{over}_from_draws": share if known else None}
 
 
-def _of_pairs(over: str, each: TaskSetReport) -> Iterator[Row]:
-    p = {kind: each.p_values(kind) for kind in KINDS if kind in each.kinds}
-    for i in range(len(each.requested)):
-        for pair, j in zip(each.comparisons_of(i), np.flatnonzero(each.requested[i]), strict=True):
-            row: Row = {"method": each.methods[i], "versus": each.methods[j]}
+def _of_pairs(over: str, task_set: TaskSetReport) -> Iterator[Row]:
+    """Yield the paired differences of a task set, in the order of the methods."""
+    p_values = {kind: task_set.p_values(kind) for kind in KINDS if kind in task_set.kinds}
+    for i in range(len(task_set.requested)):
+        for pair, j in zip(
+            task_set.comparisons_of(i), np.flatnonzero(task_set.requested[i]), strict=True
+        ):
+            row: Row = {"method": pair.method, "versus": pair.versus}
             row[f"{over}_mean"] = pair.intervals["images"].difference.mean
-            for kind, of in KINDS.items():
-                found = pair.intervals.get(kind)
-                of_pair = nan if found is None else float(p[kind][i, j])
+            for kind, infix in KINDS.items():
+                name, p, width = f"{over}{infix}", nan, None
+                if kind in pair.intervals:
+                    p = float(p_values[kind][i, j])
+                    width = pair.intervals[kind].difference.halfwidth
                 row |= {
-                    f"{over}{of}_halfwidth": None if found is None else found.difference.halfwidth,
-                    f"{over}{of}_p": None if isnan(of_pair) else of_pair,
-                    f"{over}{of}_verdict": VERDICT_WORDS[verdict_of(pair, kind)],
+                    f"{name}_halfwidth": width,
+                    f"{name}_p": None if isnan(p) else p,
+                    f"{name}_verdict": VERDICT_WORDS[verdict_of(pair, kind)],
                 }
             yield row | {f"{over}_from_draws": None}
 
@@ -154,28 +160,30 @@ def _of_pairs(over: str, each: TaskSetReport) -> Iterator[Row]:
 def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str]:
     """Say what weakens the intervals, and that verdicts are not corrected."""
     if len(differences) > 1:
-        differ = [one["images_verdict"] in ("better", "worse") for one in differences]
-        p = holm(np.array([one["images_p"] for one in differences], float))
-        adjusted = f", {int((p[differ] < 1.0 - level).sum())} by Holm" if any(differ) else ""
+        significant = [row["images_verdict"] in ("better", "worse") for row in differences]
+        adjusted_p = holm(np.array([row["images_p"] for row in differences], float))
+        adjusted = ""
+        if any(significant):
+            adjusted = f", {int((adjusted_p[significant] < 1.0 - level).sum())} by Holm"
         yield (
             f"Not corrected for multiple comparisons: {len(differences)} pairs, "
-            f"{sum(differ)} significant{adjusted}."
+            f"{sum(significant)} significant{adjusted}."
         )
     yield from (f"{capital(text)}." for text in log.warnings)
 
 
-def _interval(over: str, one: Row, *, signed: bool = False) -> str:
-    mean, width = one[f"{over}_mean"], one[f"{over}_halfwidth"]
+def _interval(over: str, row: Row, *, signed: bool = False) -> str:
+    mean, width = row[f"{over}_mean"], row[f"{over}_halfwidth"]
     return f"{mean:{'+' if signed else ''}z.2f} ± {'?' if width is None else width_text(width)}"
 
 
-def _of_classes(one: Row) -> str:
-    width = one["images_new_classes_halfwidth"]
+def _of_classes(row: Row) -> str:
+    width = row["images_new_classes_halfwidth"]
     return "n/a" if width is None else width_text(width)
 
 
-def _share(one: Row) -> str:
-    draws, share = one["draws"], one["images_from_draws"]
+def _share(row: Row) -> str:
+    draws, share = row["draws"], row["images_from_draws"]
     if draws is not None and draws < 2:
         return "one draw" if draws else ""
     return "n/a" if share is None else f"{100 * min(share, 1.0):.0f} %"

@@ -1,4 +1,4 @@
-"""A release as a folder that holds every table as a file, as published releases do."""
+"""Export a release to a folder in which every table is a file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Progress = Callable[[str], None]
 
 
 def write_drawn(release: Release, folder: Path, progress: Progress) -> Manifest:
-    """Write the tables of a release that have no file into a folder, below their paths.
+    """Write the drawn tables of a release, which have no file, to their paths in a folder.
 
-    Returns the manifest in which they are stored; its digest stays, since contents do.
+    Returns the manifest in which they are stored; its digest is the same, as are the contents.
     """
 
     def stored(entry: Table) -> Table:
@@ -42,13 +42,14 @@ def export(release: Release, folder: str | Path, progress: Progress = lambda _: 
     """Write a release into a new or empty folder, every table as a file; return its manifest.
 
     The folder appears whole or not at all.  Its digest and fingerprints are those of the release.
-    Raises an OutputError if there is something in the folder, or it cannot be written. Raises a
-    CorruptReleaseError if a table is not the one that was released.
+    Raises an OutputError if the folder is not empty or cannot be written, and a CorruptReleaseError
+    if a table is not the one that was released.
     """
     target = Path(folder).absolute()
     try:
-        there = target.is_symlink() or target.exists()
-        if there and (target.is_symlink() or not target.is_dir() or any(target.iterdir())):
+        if target.is_symlink() or (
+            target.exists() and (not target.is_dir() or any(target.iterdir()))
+        ):
             raise OutputError(
                 f"{folder} is there and not empty",
                 expected="a new or empty folder: nothing is written over",
@@ -59,11 +60,11 @@ def export(release: Release, folder: str | Path, progress: Progress = lambda _: 
             whole = scratch / "release"
             whole.mkdir()
             manifest = write_drawn(release, whole, progress)
-            for entry, was in zip(manifest.tables, release.manifest.tables, strict=True):
-                if not was.drawn:
+            for entry in release.manifest.tables:
+                if not entry.drawn:
                     progress(f"copying {entry.path}")
                     (whole / entry.path).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(release.files.path(was), whole / entry.path)
+                    shutil.copyfile(release.files.path(entry), whole / entry.path)
                     check_file(whole, entry)
             progress(CARD_FILE)
             repository = release.hub.partition("@")[0] or NOWHERE

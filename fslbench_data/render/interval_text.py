@@ -1,4 +1,4 @@
-"""Intervals, verdicts and what they leave open, in words."""
+"""Intervals, verdicts and the notes that qualify them, in words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERDICT_WORDS = {
     Verdict.IDENTICAL: "identical",
     Verdict.NOT_ESTIMABLE: "n/a",
 }
-"""What people read: ns is no significant difference, n/a that nothing can be concluded."""
+"""Verdicts as people read them; ns: no significant difference, n/a: nothing can be concluded."""
 
 _IN_FULL = VERDICT_WORDS | {
     Verdict.INCONCLUSIVE: "no significant difference",
@@ -39,7 +39,7 @@ _IN_FULL = VERDICT_WORDS | {
 }
 
 VERDICT_STYLES = {"better": "bold green", "worse": "bold red"}
-"""Colours of these on the terminal."""
+"""Styles of verdicts on the terminal."""
 
 MARKS = {
     Mark.HIGHEST: "*",
@@ -48,7 +48,7 @@ MARKS = {
     Mark.SIGNIFICANT: "",
     Mark.UNJUDGED: "?",
 }
-"""How a method compares to the highest mean."""
+"""The marks of means in a table: how a method compares to the highest mean."""
 
 CLAIMS: Mapping[IntervalKind, str] = MappingProxyType({**ABOUT, "closed": "same images only"})
 """What a verdict on a difference is for, by the kind of its interval."""
@@ -59,7 +59,7 @@ UNBOUND_NOTE = (
 )
 
 KIND_NAMES = {"paired": "new images", "direct": "error bars", "closed": "closed error bars"}
-"""What people read for the keys of counts, on tasks that share no image."""
+"""Names of the keys of counts for people, on tasks that share no image."""
 
 TRANSDUCTIVE = "†"
 TRANSDUCTIVE_NOTE = (
@@ -67,28 +67,31 @@ TRANSDUCTIVE_NOTE = (
 )
 
 AT_MOST = "± is at most so much, by a bound,"
-"""Before what it is about, and the reason."""
+"""The beginning of a note; what the interval is about and the reason follow."""
 
 
 def one_model_text(names: Sequence[str], most: int = 3) -> str:
-    """Return which methods have one training run here; how much others differ is unknown."""
+    """Say which methods have a single training run, so that how much runs differ is unknown."""
     if not names:
         return ""
-    of = "this one trained model" if len(names) == 1 else "these trained models alone"
+    models = "this one trained model" if len(names) == 1 else "these trained models alone"
     each = "each " if len(names) > 1 else ""
-    return f"one training run {each}of {listing(names, most)}: what is said holds for {of}"
+    return f"one training run {each}of {listing(names, most)}: what is said holds for {models}"
 
 
 def runs_word(scores: Iterable[Score]) -> str:
-    """Call several runs training runs, unless they are of a method that trains nothing."""
+    """Return what runs are called: training runs, unless a method trains nothing."""
     return "training runs" if may_be_training_runs(scores) else "runs"
 
 
 def several_runs_text(
-    scores: Sequence[Score], names: Sequence[str], most: int, of: str = ""
+    scores: Sequence[Score], names: Sequence[str], most: int, column: str = ""
 ) -> str:
-    """Return which methods have several runs, that ± counts them, and that two are too few."""
-    text = f"{runs_word(scores)}{of}, counted in ± and verdicts: {listing(names, most)}"
+    """Say which methods have several runs, that ± counts them, and that two are too few.
+
+    `column` tells where a log has the runs.
+    """
+    text = f"{runs_word(scores)}{column}, counted in ± and verdicts: {listing(names, most)}"
     if alike := [*dict.fromkeys(score.method for score in scores if score.run_spread == 0)]:
         text += f"; all runs of {listing(alike, most)} have one mean (copies?)"
     if any(score.runs == 2 and score.run_spread for score in scores):
@@ -99,11 +102,11 @@ def several_runs_text(
     return text
 
 
-def new_runs_text(numbers: Collection[int], what: str) -> str:
-    """Return, for a caption, that ± includes new runs where methods have several."""
+def new_runs_text(numbers: Collection[int], runs: str) -> str:
+    """Say in a caption that ± includes new runs of methods that have several."""
     if not numbers:
         return ""
-    return f"± allows for new {what} ({span(numbers)} of each method that has several)"
+    return f"± allows for new {runs} ({span(numbers)} of each method that has several)"
 
 
 GROUPED = "a group of images counts as one image"
@@ -113,9 +116,9 @@ PER_QUERY = "per query"
 """The name of a leave-one-out interval that uses which queries were right."""
 
 
-def by_queries_text(names: Sequence[str], of: int, most: int = 3) -> str:
-    """Return which of so many methods have intervals for new images that use their queries."""
-    which = f": {listing(names, most)}" if len(names) < of else ""
+def by_queries_text(names: Sequence[str], n_methods: int, most: int = 3) -> str:
+    """Say which methods have intervals per query; all `n_methods` are not named."""
+    which = f": {listing(names, most)}" if len(names) < n_methods else ""
     return f"± for new images uses which queries were right{which}" if names else ""
 
 
@@ -124,7 +127,7 @@ QUERIES_HINT = "± for new images is usually narrower, by a fifth at 600 tasks"
 
 
 def span(numbers: Iterable[int]) -> str:
-    """Return the fewest and the most, such as ``19 to 57``, or the number that all are."""
+    """Return the range of some numbers, such as ``19 to 57``, or the one that all are."""
     ordered = sorted(numbers)
     low, high = ordered[0], ordered[-1]
     return f"{low}" if low == high else f"{low} to {high}"
@@ -143,7 +146,7 @@ STOPPED_NOTE = (
 
 
 def marked(name: str, *, transductive: bool, stopped: bool) -> str:
-    """Return the label of a method in a table: its name, and its marks."""
+    """Return the label of a method in a table: its name and its marks."""
     marks = (TRANSDUCTIVE if transductive else "") + (STOPPED if stopped else "")
     return f"{name} {marks}" if marks else name
 
@@ -167,7 +170,7 @@ def plus_minus(interval: Interval, *, signed: bool = False) -> str:
 
 
 def width_text(halfwidth: float) -> str:
-    """Give two decimals, or two significant digits where these would round to nothing."""
+    """Return a half-width with two decimals, or two significant digits if these would be 0.00."""
     return f"{halfwidth:.2f}" if halfwidth >= 0.005 else f"{halfwidth:.2g}"
 
 
@@ -180,7 +183,7 @@ def difference_text(comparison: Comparison) -> str:
 
 
 def paired_text(difference: Interval, additional: Iterable[Interval | None]) -> str:
-    """Return a difference that is not 0 everywhere, and half-widths of other kinds in brackets."""
+    """Return a difference, and half-widths of other kinds in brackets."""
     if difference.constant and difference.tasks > 1 and not difference.halfwidth:
         return f"{difference.mean:+z.2f} on every task"
     return plus_minus(difference, signed=True) + bracket(i for i in additional if i is not None)
@@ -202,13 +205,13 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[IntervalKind]) -> str:
-    """Return an accuracy with the first of some kinds, half-widths of the others in brackets."""
+    """Return an accuracy with its first half-width, those of the other kinds in brackets."""
     primary, *additional = (intervals[kind] for kind in kinds)
     return plus_minus(primary) + bracket(additional)
 
 
 def bracket(additional: Iterable[Interval]) -> str:
-    """Return half-widths of additional kinds, in brackets; nothing without any."""
+    """Return half-widths of additional kinds in brackets, or nothing if there are none."""
     widths = [i.halfwidth for i in additional if i.halfwidth]
     return f" ({'; '.join(map(width_text, widths))})" if widths else ""
 
@@ -220,7 +223,7 @@ def set_title(
     kinds: Sequence[IntervalKind],
     before: str = " (",
 ) -> str:
-    """Return T, level and kinds of interval of a task set, and after `before` their estimands."""
+    """Return the number of tasks, level and kinds of interval; estimands follow `before`."""
     first = ESTIMANDS[kinds[0]]
     if units.groups:
         first = first.replace("new images", "new groups of images")
@@ -247,11 +250,11 @@ def family_in(scored: TaskSetInfo, kind: IntervalKind) -> str:
 
 
 def missing_text(units: Units) -> list[str]:
-    """Return which kinds of interval are missing, or bounds, and why: a sentence a reason."""
+    """Say in a sentence per reason which kinds of interval are missing or bounds."""
     missing, bounded = by_reason(units.missing), by_reason(units.bounded)
     return [
-        *(f"No interval for {listing(of)} ({reason})." for reason, of in missing.items()),
-        *(f"{AT_MOST} for {listing(of)} ({reason})." for reason, of in bounded.items()),
+        *(f"No interval for {listing(about)} ({reason})." for reason, about in missing.items()),
+        *(f"{AT_MOST} for {listing(about)} ({reason})." for reason, about in bounded.items()),
     ]
 
 
@@ -259,11 +262,11 @@ def by_reason(
     kinds: Mapping[IntervalKind, str],
     about: Callable[[IntervalKind], str] = lambda kind: ADDITIONAL_KINDS[kind].about,
 ) -> dict[str, list[str]]:
-    """Return what kinds of interval are about, by the reason that each has."""
-    of: dict[str, list[str]] = {}
+    """Group kinds of interval by reason, each named by what it is about."""
+    grouped: dict[str, list[str]] = {}
     for kind, reason in kinds.items():
-        of.setdefault(reason, []).append(about(kind))
-    return of
+        grouped.setdefault(reason, []).append(about(kind))
+    return grouped
 
 
 def verdict_column(name: str, verdict: Callable[[Any], Verdict | None]) -> Column:
@@ -277,40 +280,42 @@ def verdict_column(name: str, verdict: Callable[[Any], Verdict | None]) -> Colum
 
 
 def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:
-    """Return one kind's verdict; not estimable of a run that stopped itself."""
+    """Return the verdict of a kind; a run that stopped itself has none and is not estimable."""
     pair = comparison.intervals.get(kind)
     return Verdict.NOT_ESTIMABLE if pair is None else pair.verdict
 
 
 def stopped_text(scores: Iterable[Score]) -> list[str]:
-    """Return the results of runs that were stopped when they were conclusive."""
+    """Say what runs with a rule to stop when conclusive resulted in."""
     sentences = []
-    for s in scores:
-        if s.stopped is None:
+    for score in scores:
+        stopped = score.stopped
+        if stopped is None:
             continue
-        sequence = s.stopped.sequence
-        text = f"{s.method} {STOPPED} was run against {s.stopped.versus}"
-        if sequence is None and s.stopped.level != s.accuracy.level:
-            sentences.append(
-                f"{text}, to stop at level {100 * s.stopped.level:.8g} %: no verdict at "
-                f"{100 * s.accuracy.level:.8g} %, since a run is judged at the level it stopped at."
+        sequence = stopped.sequence
+        text = f"{score.method} {STOPPED} was run against {stopped.versus}"
+        if sequence is not None:
+            verdict = {1: "better", -1: "worse", 0: "no significant difference"}[sequence.sign]
+            when = f" from task {sequence.conclusive_at} on" if sequence.conclusive_at else ""
+            text += (
+                f", {sequence.tasks} tasks: {verdict}{when}, difference {sequence.low:+z.2f} to "
+                f"{sequence.high:+z.2f} ({100 * sequence.level:.8g} % confidence sequence: "
+                f"{stopped.estimand})."
             )
-            continue
-        if sequence is None:
-            sentences.append(f"{text}, which is not here.")
-            continue
-        verdict = {1: "better", -1: "worse", 0: "no significant difference"}[sequence.sign]
-        when = f" from task {sequence.conclusive_at} on" if sequence.conclusive_at else ""
-        sentences.append(
-            f"{text}, {sequence.tasks} tasks: {verdict}{when}, difference {sequence.low:+z.2f} to "
-            f"{sequence.high:+z.2f} ({100 * sequence.level:.8g} % confidence sequence: "
-            f"{s.stopped.estimand})."
-        )
+        elif stopped.level != score.accuracy.level:
+            text += (
+                f", to stop at level {100 * stopped.level:.8g} %: no verdict at "
+                f"{100 * score.accuracy.level:.8g} %, since a run is judged at the level it "
+                "stopped at."
+            )
+        else:
+            text += ", which is not here."
+        sentences.append(text)
     return sentences
 
 
 def unseen_text(classes: int, level: float) -> str:
-    """Return what verdicts for new classes do not cover: kinds of classes that the set lacks."""
+    """Say what verdicts for new classes do not cover: kinds of classes that the set lacks."""
     bound = zero_bound(classes, level)
     return (
         f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "

@@ -1,4 +1,4 @@
-r"""Tables as LaTeX with ``\usepackage{booktabs}``, and how wide it sets them."""
+r"""Tables as LaTeX with ``\usepackage{booktabs}``, and their widths."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from benchmark_spec.errors import SpecError, quoted
 from fslbench_data.render.table import Column, Table, one_line
 
 MOST_ROWS = 50
-"""Rows of a table up to which it fits a page."""
+"""Most rows of a table that fits a page."""
 
 MOST_LINES = 48.0
-"""Lines of a float, about a page."""
+"""Most lines of a float, about a page."""
 
 PAGE, TEXT = 469.0, 345.0
-"""Points of a page of LaTeX's article in two columns, and in one; other classes give as much."""
+"""Width of a page in points in LaTeX's article with two columns, and with one.
+
+Other classes have as much.
+"""
 
 SIMILAR = "∼"
-"""The tilde as a mark: an ordinary one is set as small as a dash."""
+"""The tilde as a mark, since LaTeX sets an ordinary one as small as a dash."""
 
 
 def latex(
@@ -35,31 +38,31 @@ def latex(
     page: bool | None = None,
     label: str = "",
 ) -> str:
-    r"""Write tables as LaTeX; the signature and the notes below them all are comments.
+    r"""Write tables as LaTeX; the signature and the final notes are comments.
 
     Parameters
     ----------
     page
-        Let floats be as wide as the page in a paper of two columns, or not; None where it has one
+        Whether floats are as wide as the page in a paper of two columns; None in a paper of one
         column, in which a tall table may span pages.
     label
-        Of the first float; others have it with their number.  By default they follow from titles.
+        The label of the first float, to which others add their number; by default made of titles.
     """
-    together: list[list[Table]] = []
+    float_tables: list[list[Table]] = []
     for table in chain.from_iterable(map(fitting, tables)) if page is None else tables:
-        if table.continues and together:
-            together[-1].append(table)
+        if table.continues and float_tables:
+            float_tables[-1].append(table)
         else:
-            together.append([table])
-    floats, given = [], Counter[str]()
-    for some in together:
-        slug = re.sub(r"[^a-z0-9]+", "-", some[0].title.partition(":")[0].lower()).strip("-")
-        own = label or f"tab:{slug}"
-        given[own] += 1
-        number = f"-{given[own]}" if given[own] > 1 else ""
-        floats.append("\n".join(_float(some, page, f"{own}{number}")))
+            float_tables.append([table])
+    floats, uses = [], Counter[str]()
+    for group in float_tables:
+        slug = re.sub(r"[^a-z0-9]+", "-", group[0].title.partition(":")[0].lower()).strip("-")
+        base = label or f"tab:{slug}"
+        uses[base] += 1
+        number = f"-{uses[base]}" if uses[base] > 1 else ""
+        floats.append("\n".join(_float(group, page, f"{base}{number}")))
     parts = [f"% {one_line(signature)}"] if signature else []
-    long = any(r"\begin{longtable}" in each for each in floats)
+    long = any(r"\begin{longtable}" in text for text in floats)
     parts.append(rf"% needs \usepackage{{booktabs{',longtable' if long else ''}}}")
     if beyond := beyond_pdflatex("".join(floats)):
         parts.append(f"% needs lualatex, and a font that has them, for {' '.join(beyond)}")
@@ -67,7 +70,7 @@ def latex(
 
 
 def check_label(label: str) -> None:
-    r"""Refuse what cannot be the name in a ``\label``."""
+    r"""Raise a SpecError unless a text can be a ``\label``."""
     if label and not re.fullmatch(r"[A-Za-z0-9:._+/-]+", label):
         raise SpecError(
             f"{quoted(label)} cannot be a label in LaTeX",
@@ -76,7 +79,7 @@ def check_label(label: str) -> None:
 
 
 def _float(tables: Sequence[Table], page: bool | None, label: str) -> Iterator[str]:
-    """Give the lines of one float: a table and those below it, in one tabular."""
+    """Yield the lines of one float: a table and those below it, in one tabular."""
     first, *more = tables
     environment = "table*" if page else "table"
     sentence = first.title if first.title.endswith(".") else f"{first.title}."
@@ -102,12 +105,12 @@ def _float(tables: Sequence[Table], page: bool | None, label: str) -> Iterator[s
 
 
 def lines_of_caption(table: Table) -> int:
-    """Return about how many lines the title and notes of a table take in one column."""
+    """Estimate how many lines the title and notes of a table take in one column."""
     return int(text_width(" ".join([table.title, *table.notes])) / TEXT)
 
 
 def _over_pages(table: Table, align: str, caption: str) -> Iterator[str]:
-    """Give the lines of a table that is too tall for a page; each page repeats its headings."""
+    """Yield the lines of a table that is too tall for a page; each page repeats its headings."""
     headings = [r"\toprule", *_headings(table)]
     yield r"{\footnotesize\setlength{\tabcolsep}{4pt}"
     yield rf"\begin{{longtable}}{{{align}}}"
@@ -117,7 +120,7 @@ def _over_pages(table: Table, align: str, caption: str) -> Iterator[str]:
 
 
 def _headings(table: Table) -> Iterator[str]:
-    """Give the headings of a table, those of groups above the others."""
+    """Yield the headings of a table, those of groups above the others."""
     if table.groups:
         cells, rules, end = [], [], 0
         for name, width in table.groups:
@@ -131,12 +134,13 @@ def _headings(table: Table) -> Iterator[str]:
 
 
 def _rows(table: Table) -> Iterator[str]:
-    """Give the rows of a table."""
-    own = None
+    """Yield the rows of a table, with a space between shaded and other rows."""
+    before = None
     for row in table.rows:
-        if table.shaded is not None and own is not None and own != table.shaded(row):
-            yield r"\addlinespace"  # between one's own methods and others
-        own = None if table.shaded is None else table.shaded(row)
+        shaded = None if table.shaded is None else table.shaded(row)
+        if before is not None and shaded != before:
+            yield r"\addlinespace"
+        before = shaded
         yield " & ".join(table.marked_up(row, tex, r"\textbf{{{}}}".format, _hung)) + r" \\"
 
 
@@ -171,7 +175,7 @@ TEX = {
     "−": r"$-$",
     "–": "--",
     "…": r"\ldots{}",
-    "[": "{[}",  # which a row's end, and a rule, would take for their option
+    "[": "{[}",  # the end of a row and a rule would take it for their option
     "]": "{]}",
 }
 """Replacements of characters that are special to LaTeX, or to a table in it."""
@@ -199,7 +203,7 @@ _KNOWN = frozenset(
     "ǋǌǍǎǏǐǑǒǓǔǢǣǦǧǨǩǰǴǵȘșȚțȲȳȷḂḃḍḞḟḠḡḥḰḱḷṃṅṇṛṣṭẎẏẐẑẞỲỳ"
     "¡¢£¤¥¦§¨©¬®¯°±²³´¶·¸¹¼½¾¿×÷‐‑‒–—―‖‘’“”†‡•…‰‱※‽⁄⁎⁒₡₤₦₩₫€₱℃№℗℞℠™Ω℧℮"
 )
-"""Characters that pdfLaTeX sets in UTF-8 with no package, without ASCII; found by setting each."""
+"""Characters besides ASCII that pdfLaTeX sets in UTF-8 without a package; found by trying each."""
 
 
 def tex_of(character: str) -> str:
@@ -219,19 +223,19 @@ def beyond_pdflatex(text: str) -> list[str]:
 
 
 _SIGNED = re.compile(r"^[+-](?=\d|$)")
-_MARKS = re.compile(r"[-+0=?·]+")
-"""Several verdicts, which would else become dashes."""
+_VERDICTS = re.compile(r"[-+0=?·]+")
+"""Several verdicts, whose hyphens would become dashes."""
 
 
 def tex(text: str) -> str:
-    """Return text for LaTeX: specials escaped, signs of numbers and of verdicts set as one."""
+    """Return text for LaTeX: special characters escaped, signs of numbers and verdicts as math."""
     text = unicodedata.normalize("NFC", one_line(text))
-    if text.startswith("*"):  # which the end of the row before would take for its own
+    if text.startswith("*"):  # the end of the row before would take it for its own
         return f"{{*}}{tex(text[1:])}"
-    signs = re.finditer(r"[+-]", text) if _MARKS.fullmatch(text) else _SIGNED.finditer(text)
-    signed = {match.start() for match in signs}
+    signs = re.finditer(r"[+-]", text) if _VERDICTS.fullmatch(text) else _SIGNED.finditer(text)
+    positions = {match.start() for match in signs}
     return "".join(
-        f"${c}$" if i in signed else "{-}" if text[i - 1 : i + 1] == "--" else tex_of(c)
+        f"${c}$" if i in positions else "{-}" if text[i - 1 : i + 1] == "--" else tex_of(c)
         for i, c in enumerate(text)  # two hyphens would become a dash
     )
 
@@ -259,13 +263,13 @@ Those of other classes are at most as wide: Times sets about a tenth narrower.
 _WIDTH_OF = {letter: width for width, letters in _CHARACTERS.items() for letter in letters}
 
 _WIDEST = max(_CHARACTERS)
-"""For characters that were not measured."""
+"""The width taken for characters that were not measured."""
 
 _BOLD = 1.16
-"""Bold digits are so much wider."""
+"""The width of bold digits relative to others."""
 
 GAP = 8.0
-"""Points between two columns, of which one half is before the first and behind the last."""
+"""Points between two columns; half of it is before the first and after the last."""
 
 
 def text_width(text: str) -> float:
@@ -274,7 +278,7 @@ def text_width(text: str) -> float:
 
 
 def column_width(column: Column, rows: Iterable[Any]) -> float:
-    """Return the width of a column with the gap to others, in points."""
+    """Return the width of a column with its gap, in points."""
     widths = [text_width(column.name)]
     for row in rows:
         bold = column.strong is not None and column.strong(row)
@@ -284,65 +288,65 @@ def column_width(column: Column, rows: Iterable[Any]) -> float:
 
 
 def fitting(table: Table) -> list[Table]:
-    """Part a table with groups of numbers that is too wide for one column, by :func:`in_parts`."""
+    """Split a table with groups of numbers that is too wide for one column (:func:`in_parts`)."""
     if not table.groups or table_width([table]) <= TEXT:
         return [table]
     heads = next(i for i, column in enumerate(table.columns) if column.group)
-    rules = len(table.columns) / 3  # between parts, and headings of groups
-    return in_parts(table, heads, TEXT, MOST_LINES - lines_of_caption(table) - rules)
+    rule_lines = len(table.columns) / 3  # between parts, and headings of groups
+    return in_parts(table, heads, TEXT, MOST_LINES - lines_of_caption(table) - rule_lines)
 
 
 def in_parts(
     table: Table, heads: int, points: float, lines: float, most: int | None = None
 ) -> list[Table]:
-    """Part the columns of a table behind its first `heads`, which each part has.
+    """Split the columns of numbers, which follow the first `heads`, into parts with these heads.
 
     Parts are at most `points` wide if a single column is, and have at most `most` columns of
-    numbers.  Columns of one group stay together if they fit.  Parts are stacked in floats of so
-    many `lines`, each with the table's notes.
+    numbers.  Columns of a group stay together if they fit.  Parts are stacked in floats of at most
+    `lines` lines, each with the table's notes.
     """
-    rows, behind = [*table.rows], table.columns[heads:]
-    together = [
-        [column for _, column in some]
-        for _, some in groupby(enumerate(behind), lambda at: at[1].group or at[0])
-    ]
-    if most is None:  # parts are stacked: all columns as wide as the widest
-        left = points - sum(column_width(head, rows) for head in table.columns[:heads])
-        widest = max(column_width(column, rows) for column in behind)
-        named = (
-            (text_width(some[0].group) + GAP) / len(some) for some in together if some[0].group
+    rows, head_columns, numbers = [*table.rows], table.columns[:heads], table.columns[heads:]
+    groups: list[list[Column]] = []
+    for column in numbers:
+        if column.group and groups and groups[-1][0].group == column.group:
+            groups[-1].append(column)
+        else:
+            groups.append([column])
+    if most is None:  # parts are stacked, so that all columns are as wide as the widest
+        room = points - sum(column_width(head, rows) for head in head_columns)
+        widest = max(column_width(column, rows) for column in numbers)
+        headings = (
+            (text_width(group[0].group) + GAP) / len(group) for group in groups if group[0].group
         )
-        most = max(1, int(left // max(widest, *named, 0.0)))
+        most = max(1, int(room // max(widest, *headings, 0.0)))
     blocks: list[list[Column]] = [[]]
-    for columns in together:
-        for some in (columns[i : i + most] for i in range(0, len(columns), most)):
-            if blocks[-1] and len(blocks[-1]) + len(some) > most:
+    for group in groups:
+        for start in range(0, len(group), most):
+            columns = group[start : start + most]
+            if blocks[-1] and len(blocks[-1]) + len(columns) > most:
                 blocks.append([])
-            blocks[-1] += some
-    fit = max(1, int(lines) // (len(rows) + 3))
+            blocks[-1] += columns
+    parts_per_float = max(1, int(lines) // (len(rows) + 3))
     what, colon, more = table.title.removesuffix(".").partition(":")
     parts = []
-    for number, block in enumerate(blocks):
-        float_, below = divmod(number, fit)
-        part = replace(table, columns=(*table.columns[:heads], *block), rows=rows)
-        if float_:
-            part = replace(part, title=f"{what}, part {float_ + 1}{colon}{more}")
-        if below:
+    for i, block in enumerate(blocks):
+        float_number, position = divmod(i, parts_per_float)
+        part = replace(table, columns=(*head_columns, *block), rows=rows)
+        if float_number:
+            part = replace(part, title=f"{what}, part {float_number + 1}{colon}{more}")
+        if position:
             part = replace(part, title="", notes=(), continues=True)
         parts.append(part)
     return parts
 
 
 def table_width(tables: Sequence[Table]) -> float:
-    """Return the width of the widest of some tables, in points.
-
-    A heading over several columns may be wider than they are.
-    """
+    """Return the width of the widest table in points; a group may be narrower than its heading."""
     widths = [0.0]
     for table in tables:
-        rows = [*table.rows]
-        widths.append(0.0)
+        rows, width = [*table.rows], 0.0
         for name, group in groupby(table.columns, lambda column: column.group):
-            own = sum(column_width(column, rows) for column in group)
-            widths[-1] += max(own, text_width(name) + GAP)
+            width_of_columns = sum(column_width(column, rows) for column in group)
+            width += max(width_of_columns, text_width(name) + GAP)
+        widths.append(width)
     return max(widths)

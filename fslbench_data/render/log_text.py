@@ -45,7 +45,7 @@ MOST_NAMED = 6
 
 
 def print_log(report: Report, log: LogFacts, console: Console) -> None:
-    """Print on one screen: methods, as many pairs as fit, and what they mean."""
+    """Print methods, as many pairs as fit, and what they mean on one screen."""
     from fslbench_data.render.console import print_screen
 
     signature = report.signature.short
@@ -68,15 +68,18 @@ def log_paper(report: Report, log: LogFacts, form: str = "") -> tuple[list[Table
 
 
 def _tables(
-    report: Report, log: LogFacts, differences: str = "", several: str = SEVERAL_PAIRS
+    report: Report, log: LogFacts, title: str = "", several: str = SEVERAL_PAIRS
 ) -> list[Table]:
-    """Return a table of methods and one of pairs for each set; of `several`, the title says so."""
+    """Return a table of methods and one of pairs for each task set.
+
+    `title` is that of the pairs; `several` follows it if there is more than one pair.
+    """
     tables = []
     for each in report.sets:
         tables.append(_methods(each, log))
         if len(each.comparisons):
-            title = differences + several * (len(each.comparisons) > 1)
-            tables.append(Table(title, _pair_columns(each, log), each.comparisons))
+            whole_title = title + (several if len(each.comparisons) > 1 else "")
+            tables.append(Table(whole_title, _pair_columns(each, log), each.comparisons))
     return tables
 
 
@@ -87,17 +90,17 @@ def notes(report: Report, log: LogFacts) -> list[str]:
         seen += f" and {log.unseen:,.0f} that no task shows" if log.unseen else ", all seen"
     else:
         seen += " seen, taken for all"
-    what = "; ".join(f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items())
+    about = "; ".join(f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items())
     lines = [f"Beware: {text}." for text in log.warnings]
     lines += _notes_of_methods(report.scores, log)
     for each in report.sets:
-        missing = by_reason(each.units.missing, partial(_about, log))
-        lines += [f"No interval for {listing(of)}: {reason}." for reason, of in missing.items()]
+        missing = by_reason(each.units.missing, partial(_about, log)).items()
+        lines += [f"No interval for {listing(kinds)}: {reason}." for reason, kinds in missing]
         bounded = each.units.bounded.items()
         lines += [f"{AT_MOST} for {_about(log, kind)}: {reason}." for kind, reason in bounded]
     lines.append(
         f"Drawn from {log.classes} classes, {seen}. Percentage points. {USUAL}: other tasks of the "
-        f"same images, as papers print it; {what}. {LEGEND}."
+        f"same images, as papers print it; {about}. {LEGEND}."
     )
     if not log.roles:
         lines.append(
@@ -113,16 +116,16 @@ def notes(report: Report, log: LogFacts) -> list[str]:
 
 
 def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> Iterator[str]:
-    """Say once, of all task sets, which methods have several training runs, one, or use queries."""
+    """Say which methods have several training runs or one, and which intervals use queries."""
     several = dict.fromkeys(f"{score.method} {score.runs}" for score in scores if score.runs > 1)
     if several:
         column = f" (column {log.run_column})"
         yield f"{capital(several_runs_text(scores, [*several], MOST_NAMED, column))}."
     if single := [*dict.fromkeys(score.method for score in scores if score.of_one_model)]:
         yield f"{capital(one_model_text(single, MOST_NAMED))} (trains nothing: --no-training)."
-    known = [*dict.fromkeys(score.method for score in scores if score.by_queries)]
-    every = all(score.by_queries for score in scores)
-    if text := by_queries_text(known, len(known) + (not every), MOST_NAMED):
+    by_queries = [*dict.fromkeys(score.method for score in scores if score.by_queries)]
+    n_others = sum(not score.by_queries for score in scores)
+    if text := by_queries_text(by_queries, len(by_queries) + n_others, MOST_NAMED):
         yield f"{capital(text)}."
 
 
@@ -130,13 +133,14 @@ def sentence(report: Report, log: LogFacts) -> str:
     """Return one sentence to paste in a paper."""
     parts = []
     for each in report.sets:
-        named = [_mean_text(score, each) for score in each.scores[:MOST_NAMED]]
-        named += [f"and {len(each.scores) - MOST_NAMED} more"][: len(each.scores) > MOST_NAMED]
+        means = [_mean_text(score, each) for score in each.scores[:MOST_NAMED]]
+        if len(each.scores) > MOST_NAMED:
+            means.append(f"and {len(each.scores) - MOST_NAMED} more")
         protocol = each.scored.protocol
         parts.append(
             f"over {each.scored.n_tasks:,} random tasks of {_upto(each)}{protocol.way} of the "
             f"{log.classes} classes, {_upto(each)}{protocol.per_class} images of each, "
-            f"mean accuracy: {', '.join(named)}"
+            f"mean accuracy: {', '.join(means)}"
         )
     first, *others = (_about(log, kind) for kind in estimands(report, log))
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
@@ -150,7 +154,7 @@ def sentence(report: Report, log: LogFacts) -> str:
 
 
 def _of_runs(scores: Sequence[Score]) -> str:
-    """Return, for a paper, how many runs of which methods intervals count, and who has one."""
+    """Say in a paper's sentence which runs the intervals count, and which methods have one."""
     numbers = {score.method: score.runs for score in scores if score.runs > 1}
     single = [*dict.fromkeys(score.method for score in scores if score.of_one_model)]
     text = ""
@@ -171,7 +175,7 @@ def _of_runs(scores: Sequence[Score]) -> str:
 
 
 def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
-    """Return what each kind of interval is about, at length."""
+    """Return the estimand of each kind of interval in full."""
     grouped = all(each.units.groups for each in report.sets)
     texts: dict[IntervalKind, str] = {
         "images": f"new {'groups of images' if grouped else 'images'} of these classes, classes "
@@ -189,11 +193,11 @@ def _about(log: LogFacts, kind: IntervalKind) -> str:
     return ADDITIONAL_KINDS[kind].about
 
 
-def _methods(each: TaskSetReport, log: LogFacts) -> Table:
-    """Return one row per method, a half-width for each kind."""
-    protocol, level = each.scored.protocol, f"{100 * each.level:.8g} %"
+def _methods(task_set: TaskSetReport, log: LogFacts) -> Table:
+    """Return a table with a row per method and a half-width for each kind."""
+    protocol, level = task_set.scored.protocol, f"{100 * task_set.level:.8g} %"
 
-    def own_width(kind: IntervalKind, score: Score) -> str:
+    def width(kind: IntervalKind, score: Score) -> str:
         return _width(score.intervals[kind])
 
     columns = [
@@ -201,35 +205,36 @@ def _methods(each: TaskSetReport, log: LogFacts) -> Table:
         right("mean", lambda score: f"{score.accuracy.mean:.2f}"),
         right(USUAL, lambda score: _width(score.accuracy)),
         *(
-            right(f"± {_about(log, kind)}", partial(own_width, kind))
-            for kind in each.displayed_kinds
+            right(f"± {_about(log, kind)}", partial(width, kind))
+            for kind in task_set.displayed_kinds
         ),
     ]
+    upto = _upto(task_set)
     title = (
-        f"{each.scored.n_tasks:,} tasks of {_upto(each)}{protocol.way} classes and "
-        f"{_upto(each)}{protocol.per_class} images of each, reused: {level} leave-one-out intervals"
+        f"{task_set.scored.n_tasks:,} tasks of {upto}{protocol.way} classes and "
+        f"{upto}{protocol.per_class} images of each, reused: {level} leave-one-out intervals"
     )
-    return Table(title, tuple(columns), each.scores)
+    return Table(title, tuple(columns), task_set.scores)
 
 
-def _pair_columns(each: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
+def _pair_columns(task_set: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
     """Return the columns of paired differences, a half-width and a verdict for each kind."""
     columns = [
         Column("method", lambda c: c.method, once=lambda c: c.method),
         Column("versus", lambda c: c.versus),
         right("difference", lambda c: f"{c.difference.mean:+z.2f}"),
     ]
-    for number, kind in enumerate(each.displayed_kinds):
+    for i, kind in enumerate(task_set.displayed_kinds):
         columns += [
-            replace(right("±", partial(_pair_width, kind)), optional=int(number > 0)),
+            replace(right("±", partial(_pair_width, kind)), optional=int(i > 0)),
             verdict_column(_about(log, kind), partial(verdict_of, kind=kind)),
         ]
     return tuple(columns)
 
 
-def _upto(each: TaskSetReport) -> str:
-    """Return the words before a number that is the largest of tasks that differ."""
-    return "up to " if each.scored.name.suite == EPISODES.name else ""
+def _upto(task_set: TaskSetReport) -> str:
+    """Return the words before a number of ways or shots, which may vary over tasks."""
+    return "up to " if task_set.scored.name.suite == EPISODES.name else ""
 
 
 def _pair_width(kind: IntervalKind, comparison: Comparison) -> str:
@@ -238,16 +243,16 @@ def _pair_width(kind: IntervalKind, comparison: Comparison) -> str:
 
 
 def _width(interval: Interval) -> str:
-    """Return a half-width; ``?`` where all tasks have the same value, and runs do not differ."""
+    """Return a half-width, or ``?`` if neither tasks nor runs differ."""
     unknown = interval.halfwidth is None or (interval.constant and not interval.halfwidth)
     return "?" if unknown else width_text(interval.halfwidth or 0.0)
 
 
-def _mean_text(score: Score, each: TaskSetReport) -> str:
+def _mean_text(score: Score, task_set: TaskSetReport) -> str:
     """Return a method's mean with all half-widths, those after the first in brackets."""
     mean = f"{score.method} {score.accuracy.mean:.2f}"
-    if not any(score.intervals[kind].halfwidth for kind in each.displayed_kinds):
+    if not any(score.intervals[kind].halfwidth for kind in task_set.displayed_kinds):
         return f"{mean} % on every task, which leaves nothing to tell"
-    first, *others = (_width(score.intervals[kind]) for kind in each.displayed_kinds)
+    first, *others = (_width(score.intervals[kind]) for kind in task_set.displayed_kinds)
     brackets = f" ({', '.join(others)})" if others else ""
     return f"{mean} ± {first}{brackets} %"

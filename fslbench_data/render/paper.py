@@ -1,12 +1,11 @@
-"""The table of a paper from results: methods on task sets, in Markdown, LaTeX, HTML and CSV."""
+"""A paper's table of methods on task sets, in Markdown, LaTeX, HTML and CSV."""
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter
+from statistics import mode
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -59,13 +58,13 @@ from fslbench_data.submission.frames import AsFrame
 from fslbench_data.tasks import names_of
 
 Width = Literal["column", "page"] | float
-"""As wide as one column of a paper of two columns, or as the page, or so many points."""
+"""The width of a table: a column of a two-column paper, its page, or a number of points."""
 
 POINTS: dict[str, float] = {"column": 229.5, "page": PAGE}
-"""Of LaTeX's article in two columns; other classes give about as much or more."""
+"""Widths in LaTeX's article with two columns; other classes have about as much or more."""
 
 NARROW = 300
-"""Points up to which a width is that of a column, and not of the page."""
+"""Points up to which a table stands in a column instead of across the page."""
 
 NOT_SIGNIFICANT = MARKS[Mark.NOT_SIGNIFICANT]
 FIRST_TASKS, UNBOUND, CONSTANT = "§", "¶", "‖"
@@ -82,7 +81,7 @@ NOTES: dict[str, str] = {
     CONSTANT: f"{CONSTANT} the same on every task, so that there is no half-width.",
     UNBOUND: f"{UNBOUND} unbound: these results do not say which tasks they were made on.",
 }
-"""What the marks mean, in the order in which captions have them."""
+"""What the marks mean, in the order of captions."""
 
 
 def table(
@@ -182,9 +181,9 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     most
         Columns of numbers side by side, by default as many as fit; others are below.
     width
-        What they are to fit: a column of a paper, or the page.
+        The width that they have to fit: a column of a paper, or the page.
     label
-        Of the float in LaTeX, by default made of the title.
+        The label of the float in LaTeX, by default made of the title.
     """
 
     content: PaperContent
@@ -202,38 +201,37 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
             raise SpecError(f"{self.most} columns hold nothing", expected="at least 1")
 
     def markdown(self) -> str:
-        """Write it as Markdown."""
+        """Write the table as Markdown."""
         return plain.markdown(self.tables(), str(self.content.signature), self.notes)
 
     def latex(self) -> str:
-        r"""Write it as LaTeX with ``\usepackage{booktabs}``; the sentence to cite is a comment.
+        r"""Write the table as LaTeX with ``\usepackage{booktabs}``; how to cite is a comment.
 
         A table as wide as the page is a ``table*``, which is a ``table`` in a paper of one column.
-        Warns if it is wider than it is to be.
+        Warns if the table is wider than `width`.
         """
         first, *more = self.tables()
         wide, room = table_width([first, *more]), _points(self.width)
         narrow = room <= NARROW
         if wide > room:
             turned = "leave --transpose out" if self.transposed else "--transpose"
-            what, way = ("column", f"--width page, {turned}") if narrow else ("page", turned)
+            what, fix = ("column", f"--width page, {turned}") if narrow else ("page", turned)
             message = f"the table is about {wide:.0f} points wide, a {what} has {room:.0f}\n  fix: "
-            message += f"{way}, fewer --columns, or shorter names of methods"
+            message += f"{fix}, fewer --columns, or shorter names of methods"
             warnings.warn(FSLBenchWarning(message), stacklevel=2)
-        mark, sign = f"{NOT_SIGNIFICANT}:", f"{SIMILAR}:"
-        notes = tuple(note.replace(mark, sign) for note in self._caption)
-        tables, cite = [replace(first, notes=notes), *more], _cite_text(self.content, tex=True)
-        signature = str(self.content.signature)
+        notes = (note.replace(f"{NOT_SIGNIFICANT}:", f"{SIMILAR}:") for note in self._caption)
+        tables = [replace(first, notes=tuple(notes)), *more]
+        signature, cite = str(self.content.signature), _cite_text(self.content, tex=True)
         return latex(tables, signature, (cite,), page=not narrow, label=self.label)
 
     def html(self) -> str:
-        """Write it as elements of HTML that need no style sheet."""
+        """Write the table as elements of HTML that need no style sheet."""
         return html(self.tables(), str(self.content.signature), self.notes)
 
     def csv(self) -> str:
-        """Write a line a cell, numbers unrounded, in percentage points."""
+        """Write a line per cell, numbers unrounded, in percentage points."""
         lines = _lines(self.content)
-        rows = map(dict.values, lines)
+        rows = (line.values() for line in lines)
         return plain.csv_of_rows(lines[0], rows, str(self.content.signature))
 
     def to_arrow(self) -> pa.Table:
@@ -252,22 +250,22 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes below it: what its marks mean, and a sentence to cite."""
+        """The notes below the table: what its marks mean, and a sentence to cite."""
         return (*self._caption, _cite_text(self.content))
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """What methods are called: without the prefix that all with a slash have in common.
+        """Displayed names by method, without features that all names with a slash have in common.
 
-        In a narrow table any prefix is left out, else a long one.
+        A narrow table leaves any features out, others only long ones.
         """
         names = self.content.methods
         prefixes = {name.rpartition("/")[0] for name in names} - {""}
         features = prefixes.pop() if len(prefixes) == 1 else ""
         least = 1 if _points(self.width) <= NARROW else LONG + 1
         short = {name: name.removeprefix(f"{features}/") for name in names}
-        alike = len({*short.values()}) < len(names)
-        return {name: name for name in names} if alike or len(features) < least else short
+        ambiguous = len({*short.values()}) < len(names)
+        return {name: name for name in names} if ambiguous or len(features) < least else short
 
     @cached_property
     def _caption(self) -> tuple[str, ...]:
@@ -276,10 +274,10 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     def tables(self) -> list[Table]:
         """Return the table in blocks of as many columns as LaTeX sets side by side."""
         content, columns = self.content, self.content.columns
-        rows, own = range(len(columns if self.transposed else content.rows)), None
         names = [_label(content, row, self._names) for row in content.rows]
-        datasets = [column.dataset for column in columns]
+        rows, shaded = range(len(columns if self.transposed else names)), None
         if self.transposed:
+            datasets = [column.dataset for column in columns]
             first = [i == 0 or datasets[i] != datasets[i - 1] for i in rows]
             heads = [
                 Column("data set", lambda i: datasets[i] if first[i] else None),
@@ -290,33 +288,35 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
                 for row, name in enumerate(names)
             ]
         else:
-            one, other = content.sides
-            alike = other or not content.rows[0].versus
-            what = "method" if alike else "versus" if one else "difference"
-            heads = [Column(what, names.__getitem__)]
+            common, common_versus = content.sides
+            of_methods = common_versus or not content.rows[0].versus
+            heading = "method" if of_methods else "versus" if common else "difference"
+            heads = [Column(heading, names.__getitem__)]
             numbers = [_column(c.heading, c.cells, c.dataset) for c in columns]
-            of_results = {name for column in content.sets for name in own_methods(column.of)}
-            own = [row.method in of_results for row in content.rows].__getitem__
-        caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points each
-        lost = caption * 5.4 * (1 / _points(self.width) - 1 / PAGE)
-        whole = Table(_title(content, self._names), (*heads, *numbers), rows, shaded=own)
-        lines = MOST_LINES - max(0.0, lost)
-        return in_parts(whole, len(heads), _points(self.width), lines, self.most)
+            own = {name for column in content.sets for name in own_methods(column.of)}
+            shaded = [row.method in own for row in content.rows].__getitem__
+        caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points a letter
+        lost_lines = caption * 5.4 * (1 / _points(self.width) - 1 / PAGE)
+        table = Table(_title(content, self._names), (*heads, *numbers), rows, shaded=shaded)
+        lines = MOST_LINES - max(0.0, lost_lines)
+        return in_parts(table, len(heads), _points(self.width), lines, self.most)
 
 
 def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Column:
-    """Return a column of cells, by the number of a row."""
+    """Return a column of cells; rows of its table are the positions of cells."""
 
-    def of(what: Callable[[PaperCell], Any], missing: Any) -> Callable[[int], Any]:
-        return lambda row: missing if (cell := cells[row]) is None else what(cell)
+    def strong(row: int) -> bool:
+        return (cell := cells[row]) is not None and cell.strong
 
-    text, strong, marks = of(_cell_text, None), of(attrgetter("strong"), False), of(_cell_marks, "")
-    column = right(name, text, missing="–")
-    return replace(column, group=group, strong=strong, marks=marks)
+    def of_cell(text: Callable[[PaperCell], str], missing: Any) -> Callable[[int], Any]:
+        return lambda row: missing if (cell := cells[row]) is None else text(cell)
+
+    column = right(name, of_cell(_cell_text, None), missing="–")
+    return replace(column, group=group, strong=strong, marks=of_cell(_cell_marks, ""))
 
 
 def _lines(content: PaperContent) -> list[dict[str, Any]]:
-    """Return a line a cell, numbers unrounded, in percentage points."""
+    """Return a line per cell, numbers unrounded, in percentage points."""
     return [
         {
             "dataset": column.dataset,
@@ -345,7 +345,7 @@ def _lines(content: PaperContent) -> list[dict[str, Any]]:
 
 
 def _cell_text(cell: PaperCell) -> str:
-    """Return the mean and half-width, or what marks explain instead."""
+    """Return the mean and half-width; without the latter where a mark says why."""
     if cell.verdict == "=":
         return "identical"
     signed = cell.verdict is not None
@@ -356,8 +356,9 @@ def _cell_text(cell: PaperCell) -> str:
 
 def _cell_marks(cell: PaperCell) -> str:
     """Return the marks of a cell."""
-    found = cell.interval
-    constant = found.constant and not (found.halfwidth or cell.stopped) and cell.verdict != "="
+    interval = cell.interval
+    no_width = interval.constant and not interval.halfwidth
+    constant = no_width and not cell.stopped and cell.verdict != "="
     marks = {
         NOT_SIGNIFICANT: cell.not_significant,
         CONSTANT: constant,
@@ -365,36 +366,39 @@ def _cell_marks(cell: PaperCell) -> str:
         FIRST_TASKS: cell.first_tasks and not cell.stopped,
         UNBOUND: cell.unbound,
     }
-    return "".join(mark for mark, there in marks.items() if there)
+    return "".join(mark for mark, is_set in marks.items() if is_set)
 
 
 def _label(content: PaperContent, row: PaperRow, names: Mapping[str, str]) -> str:
-    """Return what a row's methods are called: of differences, what they have not in common."""
+    """Return a row's label: its method, of a difference the methods that not all rows share."""
     marked = [
-        names[name] + f" {TRANSDUCTIVE}" * (name in content.transductive) for name in row.names
+        f"{names[name]} {TRANSDUCTIVE}" if name in content.transductive else names[name]
+        for name in row.names
     ]
-    one, other = content.sides
-    if one and not other:
-        return marked[-1]
-    return marked[0] if other else " − ".join(marked)
+    common, common_versus = content.sides
+    if common_versus:
+        return marked[0]
+    return marked[-1] if common else " − ".join(marked)
 
 
 def _title(content: PaperContent, names: Mapping[str, str]) -> str:
-    """Return what the numbers are, at which level and of which kinds."""
+    """Say what the numbers are, with the level and kinds of interval."""
     families = dict.fromkeys(family_in(column.scored, column.kind) for column in content.columns)
     level = f"{100 * content.signature.level:.8g} %"
-    width = f"{level} intervals for {_about(content)} ({listing([*families])})"
+    intervals = f"{level} intervals for {_about(content)} ({listing([*families])})"
     if not content.rows[0].versus:
-        return f"Accuracy: mean ± half-width of {width}, in percent"
-    one, other = (names.get(name, "each method") for name in content.sides)
-    sides = f"{one} minus {other}" if one != other else "two methods, the first minus the second"
-    return f"Differences: {sides}, mean ± half-width of paired {width}, in points"
+        return f"Accuracy: mean ± half-width of {intervals}, in percent"
+    first, second = (names.get(name, "each method") for name in content.sides)
+    sides = "two methods, the first minus the second"
+    if first != second:
+        sides = f"{first} minus {second}"
+    return f"Differences: {sides}, mean ± half-width of paired {intervals}, in points"
 
 
 def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield the sentences below the title; the last is the release."""
-    every = [cell for column in content.columns for cell in column.cells]
-    cells = [cell for cell in every if cell is not None]
+    """Yield the sentences below the title; the last names the release."""
+    all_cells = [cell for column in content.columns for cell in column.cells]
+    cells = [cell for cell in all_cells if cell is not None]
     marks = {*"".join(map(_cell_marks, cells)), *([TRANSDUCTIVE] if content.transductive else [])}
     yield _tasks_text(content)
     yield _strong_text(content, cells)
@@ -406,19 +410,22 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
         if not content.rows[0].versus:
             how = "fslbench score --means has their differences"
             yield f"Means are not tested against each other: {how}."
-    runs = [score.runs for score, of in content.scores if score.runs > 1 and of.kind != "closed"]
+    runs = [
+        score.runs for score, column in content.scores if score.runs > 1 and column.kind != "closed"
+    ]
     if runs:
         yield f"{new_runs_text(runs, runs_word(score for score, _ in content.scores))}."
     sets = content.sets
-    of_groups = [c for c in sets if c.of.units.groups and c.kind != "closed"]
-    if grouped := dict.fromkeys(column.dataset for column in of_groups):
+    if grouped := dict.fromkeys(
+        c.dataset for c in sets if c.of.units.groups and c.kind != "closed"
+    ):
         yield f"{listing([*grouped], 4)}: {GROUPED}."
-    within = [
-        c for c in sets if c.of.units.superclasses and c.kind == c.of.kind_about("new classes")
-    ]
-    if within:
-        datasets = dict.fromkeys(column.dataset for column in within)
-        yield f"{listing([*datasets], 4)}: new classes are of the same superclasses."
+    if within := dict.fromkeys(
+        c.dataset
+        for c in sets
+        if c.of.units.superclasses and c.kind == c.of.kind_about("new classes")
+    ):
+        yield f"{listing([*within], 4)}: new classes are of the same superclasses."
     if bounded := [c.scored for c in sets if c.kind in c.of.units.bounded]:
         yield f"{AT_MOST} on {listing(bounded, 4)}."
     if few := [c.scored for c in sets if c.kind == "open" and c.scored.n_tasks < FEW_TASKS]:
@@ -426,42 +433,42 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
             f"Fewer than {FEW_TASKS} tasks on {listing(few, 4)}: fslbench score --details has an "
             "exact test."
         )
-    if None in every:
+    if None in all_cells:
         yield "–: not answered."
     if single := dict.fromkeys(score.method for score, _ in content.scores if score.of_one_model):
         yield f"{capital(one_model_text([*single], 4))}."
     yield from _queries_text(content)
-    if any(  # where Student's interval covers too little
+    if any(
         cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
         for cell in cells
     ):
         yield f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."
-    if short := {name: text for name, text in names.items() if text != name}:
-        name, text = next(iter(short.items()))
-        some = len(short) < len(names)
-        before = f" (before {listing([*short.values()])})" if some else ""
-        yield f"Left out of names: {name.removesuffix(text)}{before}."
+    if shortened := {name: short for name, short in names.items() if short != name}:
+        name, short = next(iter(shortened.items()))
+        some = len(shortened) < len(names)
+        before = f" (before {listing([*shortened.values()])})" if some else ""
+        yield f"Left out of names: {name.removesuffix(short)}{before}."
     yield f"FSLBench {content.signature.package_version}, {_release(content)}."
 
 
 def _queries_text(content: PaperContent) -> Iterator[str]:
-    """Say of which methods intervals for new images use which queries were right.
+    """Say which methods have intervals for new images that use which queries were right.
 
-    On sets of all classes at once they do of all; nothing is said if there are only such.
+    Those on sets of all classes at once always do; if there are no others, nothing is said.
     """
-    there = [
-        (score.method, score.by_queries, suite_of(of.scored.name.suite).whole)
-        for score, of in content.scores
-        if of.kind == "images"
-    ]
-    if not any(used for _, used, _ in there):
+    scores = [(score, column) for score, column in content.scores if column.kind == "images"]
+    if not any(score.by_queries for score, _ in scores):
         return
-    whole = {method for method, used, all_do in there if not (used or all_do)}
-    names = dict.fromkeys(name for name, *_ in there if name not in whole)
-    number = len(content.methods)
-    others = "; ± of others takes tasks as a whole" if len(names) < number else ""
+    by_tasks = {
+        score.method
+        for score, column in scores
+        if not (score.by_queries or suite_of(column.scored.name.suite).whole)
+    }
+    names = dict.fromkeys(score.method for score, _ in scores if score.method not in by_tasks)
+    n_methods = len(content.methods)
+    others = "; ± of others takes tasks as a whole" if len(names) < n_methods else ""
     if names:
-        yield f"{capital(by_queries_text([*names], number, 4))}{others}."
+        yield f"{capital(by_queries_text([*names], n_methods, 4))}{others}."
 
 
 def _tasks_text(content: PaperContent) -> str:
@@ -469,20 +476,20 @@ def _tasks_text(content: PaperContent) -> str:
     sets = [column.scored for column in content.sets]
     names = [*dict.fromkeys(scored.task_set for scored in sets)]
     ways = {scored.protocol.way for scored in sets}
-    most_of = "up to " if any(scored.name.suite == EPISODES.name for scored in sets) else ""
-    way = f"{most_of}{ways.pop()} ways; " if len(ways) == 1 else ""
-    tasks = [scored.n_tasks for scored in sets]
-    ((most, _),) = Counter(tasks).most_common(1)
+    up_to = "up to " if any(scored.name.suite == EPISODES.name for scored in sets) else ""
+    way = f"{up_to}{ways.pop()} ways; " if len(ways) == 1 else ""
+    n_tasks = [scored.n_tasks for scored in sets]
+    usual = mode(n_tasks)
     others = []
     for column in content.sets:
-        if column.scored.n_tasks != most:
+        if column.scored.n_tasks != usual:
             shots = column.heading.removesuffix("-shot")
             where = many(int(shots), "shot") if shots.isdecimal() else column.heading
             others.append(f"{column.scored.n_tasks} on {column.scored.dataset}, {where}")
-    kind = ("draw" if _is_whole(content) else "task") + "s" * (max(tasks) > 1)
-    numbers = f"T = {most} {kind}" + (f" ({'; '.join(others)})" if others else "")
+    unit = ("draw" if _is_whole(content) else "task") + ("s" if max(n_tasks) > 1 else "")
+    numbers = f"T = {usual} {unit}" + (f" ({'; '.join(others)})" if others else "")
     if len(others) > MOST_NUMBERS:
-        numbers = f"T = {span(tasks)} {kind}"
+        numbers = f"T = {span(n_tasks)} {unit}"
     return f"Task set{'s' if len(names) > 1 else ''} {listing(names)}; {way}{numbers}."
 
 
@@ -504,14 +511,14 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
 
 
 def _cite_text(content: PaperContent, *, tex: bool = False) -> str:
-    """Return a sentence for the paper's text, and where its BibTeX is."""
+    """Return a sentence to cite in a paper's text, and where its BibTeX is."""
     cite = r"~\cite{{{}}}".format if tex else " [{}]".format
     package, paper = f"FSLBench{cite('fslbench')}", f"Lafargue et al.{cite('lafargue2024oops')}"
-    used = f"Intervals are those of {package}"
+    text = f"Intervals are those of {package}"
     if content.signature.release != OWN_TASKS:
-        used = f"The tasks are those of {package}, {_release(content)}; methods are compared "
-        used += "task by task"
-    return f"To cite: {used}, after {paper}. BibTeX: fslbench cite FILE"
+        text = f"The tasks are those of {package}, {_release(content)}; methods are compared "
+        text += "task by task"
+    return f"To cite: {text}, after {paper}. BibTeX: fslbench cite FILE"
 
 
 def _about(content: PaperContent) -> str:
@@ -525,7 +532,7 @@ def _about(content: PaperContent) -> str:
 
 
 def _is_whole(content: PaperContent) -> bool:
-    """Return whether all tasks have all classes, and are draws of the support."""
+    """Return whether all tasks have all classes, so that they are draws of the support."""
     return all(suite_of(column.scored.name.suite).whole for column in content.sets)
 
 

@@ -26,9 +26,9 @@ _KINDS = ("open", "class_aware")
 
 
 def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
-    """Print a table and its sentences for each set, then notes and the signature.
+    """Print a table with sentences for each data set, then notes and the signature.
 
-    With `details` they have symbols and the parts of a pilot's variances.
+    With `details` they have symbols and the components of the pilot's variance.
     """
 
     def say(text: str, style: str = "") -> None:
@@ -48,34 +48,34 @@ def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
     say(plan.signature.short, "dim")
 
 
-def heading(each: SetPlan, plan: Plan, *, details: bool) -> tuple[str, str]:
-    """Say what is planned, and what the pilot found; with `details` the parts of its variance."""
-    pilot = each.pilot
+def heading(set_plan: SetPlan, plan: Plan, *, details: bool) -> tuple[str, str]:
+    """Return what is planned, and what the pilot found; `details` adds its variance components."""
+    pilot = set_plan.pilot
     what = pilot.name if pilot.versus else f"accuracy of {pilot.name}"
     mean = f"mean {pilot.mean:+z.2f}" if pilot.versus else f"mean {pilot.mean:.2f}"
-    if isinstance(each, OpenPlan):
-        size = f"{each.classes} classes, {each.images:,} images"
-        shape, tasks, found = f"{plan.way}-way {plan.shot}-shot", each.estimate.tasks, ""
+    if isinstance(set_plan, OpenPlan):
+        size = f"{set_plan.classes} classes, {set_plan.images:,} images"
+        shape, tasks, found = f"{plan.way}-way {plan.shot}-shot", set_plan.estimate.tasks, ""
         if details:
-            alpha, w = each.estimate.intervals(plan.level)
+            alpha, w = set_plan.estimate.intervals(plan.level)
             found = (
-                f"; α = {each.estimate.alpha:z.4f} ({alpha[0]:z.4f} to {alpha[1]:z.4f}), "
-                f"w = {each.estimate.w:z.4f} ({w[0]:z.4f} to {w[1]:z.4f}), "
-                f"σ_b = {100 * each.components.classes**0.5:.2f} points a class"
+                f"; α = {set_plan.estimate.alpha:z.4f} ({alpha[0]:z.4f} to {alpha[1]:z.4f}), "
+                f"w = {set_plan.estimate.w:z.4f} ({w[0]:z.4f} to {w[1]:z.4f}), "
+                f"σ_b = {100 * set_plan.components.classes**0.5:.2f} points a class"
             )
     else:
-        variances = each.variances
-        size = f"{variances.sizes.size} classes, {each.units:,} {variances.unit}"
+        variances = set_plan.variances
+        size = f"{variances.sizes.size} classes, {set_plan.units:,} {variances.unit}"
         shape, tasks = str(pilot.info.protocol), variances.tasks
         found = f"; {variances.unit} are in {variances.appearances:.1f} of them on average"
     title = f"{pilot.info.dataset} ({size}), {shape}, suite {plan.suite}: {what}"
     return title, f"pilot: {pilot.info}, {tasks} tasks, {mean}{found}"
 
 
-def sentences(each: SetPlan, *, details: bool = True) -> list[str]:
-    """Return the sentences below the table, but for training runs."""
-    if isinstance(each, OpenPlan):
-        row, choice = each.reference_row, each.choice
+def sentences(set_plan: SetPlan, *, details: bool = True) -> list[str]:
+    """Return the sentences below the table, except those on training runs."""
+    if isinstance(set_plan, OpenPlan):
+        row, choice = set_plan.reference_row, set_plan.choice
         best = "not determined by this pilot"
         if choice.best is not None:
             best = (
@@ -90,18 +90,20 @@ def sentences(each: SetPlan, *, details: bool = True) -> list[str]:
             f"variance shares at {row.query} queries per class: {shares}",
         ]
         if details:
-            of_width = f"of the open interval's squared width: {_shares(row.open_budget)}"
             chosen = best_text(choice)
             if choice.best is None:
                 chosen = "the pilot's tasks differ no more than the luck of queries makes them"
-            lines += [of_width, f"{chosen}; recommended is what minimises {CRITERION}"]
+            lines += [
+                f"of the open interval's squared width: {_shares(row.open_budget)}",
+                f"{chosen}; recommended is what minimises {CRITERION}",
+            ]
         return lines
-    variances, lines = each.variances, []
-    if each.usual is not None:
-        sizes = f" (B0 = {each.noiseless:,}, B1 = {each.stable:,})" if details else ""
-        lines.append(f"a pooled set has {each.usual:,} tasks{sizes}")
-    apart = " (as if runs did not differ)" if each.pilot.runs.variance else ""
-    needed = "; ".join(_half(one, variances.unit) for one in each.half)
+    variances, lines = set_plan.variances, []
+    if set_plan.usual is not None:
+        sizes = f" (B0 = {set_plan.noiseless:,}, B1 = {set_plan.stable:,})" if details else ""
+        lines.append(f"a pooled set has {set_plan.usual:,} tasks{sizes}")
+    apart = " (as if runs did not differ)" if set_plan.pilot.runs.variance else ""
+    needed = "; ".join(_half(units, variances.unit) for units in set_plan.half)
     lines.append(f"to halve ± of endless tasks{apart}: {needed}")
     if details:
         lines += [f"no interval for new {kind}: {why}" for kind, why in variances.why.items()]
@@ -117,9 +119,12 @@ def _range(choice: QueryChoice) -> str:
     return f"{choice.low}" if choice.low == choice.high else f"{choice.low} to {choice.high}"
 
 
-def table(each: SetPlan) -> Table:
-    """Return one row a Q, or a number of tasks and kind; detectable differences of two methods."""
-    if isinstance(each, OpenPlan):
+def table(set_plan: SetPlan) -> Table:
+    """Return a table with a row per Q, or per number of tasks and kind of interval.
+
+    Only the difference of two methods has columns of detectable differences.
+    """
+    if isinstance(set_plan, OpenPlan):
         columns = [
             right("queries per class", lambda row: row.query),
             right("tasks", lambda row: f"{row.mean_tasks:.1f}"),
@@ -145,8 +150,8 @@ def table(each: SetPlan) -> Table:
             right("of it tasks", lambda row: _percent(row.monte_carlo_share)),
             Column("", _mark),
         ]
-    kept = (c for c in columns if each.pilot.versus or not c.heading.startswith("detectable"))
-    return Table("", tuple(kept), each.rows)
+    kept = (c for c in columns if set_plan.pilot.versus or not c.heading.startswith("detectable"))
+    return Table("", tuple(kept), set_plan.rows)
 
 
 def _detectable(kind: str, row: Planned) -> str:
@@ -156,32 +161,35 @@ def _detectable(kind: str, row: Planned) -> str:
 
 
 def _mark(row: PlannedWidth) -> str:
-    """Return why a row has no interval, or what its half-width suffers from."""
-    few = "uncertain: few pilot tasks" if row.uncertain else "widened: few tasks"
-    return row.why or (few if row.uncertain or row.widened else "")
+    """Return why a row has no interval, or what makes its half-width uncertain or wide."""
+    if row.why:
+        return row.why
+    if row.uncertain:
+        return "uncertain: few pilot tasks"
+    return "widened: few tasks" if row.widened else ""
 
 
-def _half(one: UnitsForHalf, unit: str) -> str:
-    about = ADDITIONAL_KINDS[one.kind].about
-    if one.needed is None:
+def _half(units: UnitsForHalf, unit: str) -> str:
+    about = ADDITIONAL_KINDS[units.kind].about
+    if units.needed is None:
         return f"for {about} more than this pilot can tell"
-    of_images = one.kind == "images"
-    which, where = (unit, "of these classes") if of_images else (one.kind, "like these")
-    return f"for {about} {one.needed:,} {which} {where} instead of {one.units:,}"
+    of_images = units.kind == "images"
+    which, where = (unit, "of these classes") if of_images else (units.kind, "like these")
+    return f"for {about} {units.needed:,} {which} {where} instead of {units.units:,}"
 
 
-def runs_content(each: SetPlan, level: float) -> dict[str, Any]:
-    """Return what training runs add to a half-width, what more would do, and which are unknown.
+def runs_content(set_plan: SetPlan, level: float) -> dict[str, Any]:
+    """Return what training runs add to a half-width, and what more runs would change.
 
-    Nothing of a half-width where no two runs differ.
+    Half-widths are None if no two runs differ.
     """
-    runs, width, least = each.pilot.runs, None, None
-    if isinstance(each, OpenPlan):
-        row = each.reference_row
+    runs, width, least = set_plan.pilot.runs, None, None
+    if isinstance(set_plan, OpenPlan):
+        row = set_plan.reference_row
         width, about = row.open_of_tasks, f"the open interval at Q = {row.query}"
     else:
-        tasks = each.usual or CLOSED_TASKS
-        of_tasks = {row.tasks: row.of_tasks for row in each.rows if row.kind == "images"}
+        tasks = set_plan.usual or CLOSED_TASKS
+        of_tasks = {row.tasks: row.of_tasks for row in set_plan.rows if row.kind == "images"}
         width, least = of_tasks.get(tasks), of_tasks.get(None)
         about = f"the interval for new images of {tasks:,} tasks"
     added = None if width is None else runs.widths(width, level, least or 0.0)
@@ -195,7 +203,7 @@ def runs_content(each: SetPlan, level: float) -> dict[str, Any]:
         "run_error": runs.error,
         "of_one_model": runs.of_one_model,
         **widths,
-        "more": [{"runs": n, "halfwidth": wide} for n, wide in widths["more"] or ()],
+        "more": [{"runs": n, "halfwidth": halfwidth} for n, halfwidth in widths["more"] or ()],
         "sentences": _of_runs(runs, added, about),
     }
 
@@ -203,12 +211,12 @@ def runs_content(each: SetPlan, level: float) -> dict[str, Any]:
 def _of_runs(runs: PlannedRuns, added: WithRuns | None, about: str) -> list[str]:
     lines = []
     if added is not None:
-        of_each = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
-        planned = listing([f"{n} of {name}" for name, n, spread in of_each if spread is not None])
+        by_method = zip(runs.methods, runs.numbers, runs.spreads, strict=True)
+        planned = listing([f"{n} of {name}" for name, n, spread in by_method if spread is not None])
         more = "; ".join(f"with {n} runs ± {width:.2f}" for n, width in added.more)
-        name, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
+        what, doing = ("Training runs", "training") if runs.trained else ("Runs", "running")
         lines.append(
-            f"{name}: {planned}. They differ by so much that {doing} anew adds a standard error of "
+            f"{what}: {planned}. They differ by so much that {doing} anew adds a standard error of "
             f"{runs.variance**0.5:.2f} points: {about} is ± {added.halfwidth:.2f}, and would be "
             f"± {added.of_tasks:.2f} if runs did not differ. More tasks alone make it "
             f"± {added.tasks_alone:.2f} at the narrowest"
@@ -220,7 +228,7 @@ def _of_runs(runs: PlannedRuns, added: WithRuns | None, about: str) -> list[str]
 
 
 def notes(plan: Plan, *, details: bool = True) -> list[str]:
-    """Say what the columns mean, and with `details` what ranges and parts are."""
+    """Say what the columns mean, with `details` also what ranges and components are."""
     level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
     of_pairs = any(each.pilot.versus for each in plan.sets)
     texts = [f"Expected half-widths of {level} intervals, percentage points."]
@@ -251,15 +259,15 @@ def notes(plan: Plan, *, details: bool = True) -> list[str]:
 
 
 def plan_csv(plan: Plan) -> str:
-    """Write one row a data set and Q, or number of tasks and kind, after the signature."""
+    """Write a row per data set and Q, or number of tasks and kind, after the signature."""
     lines = [_line(plan, each, row) for each in plan.sets for row in each.rows]
     return csv_of_rows(lines[0], (line.values() for line in lines), str(plan.signature))
 
 
-def _line(plan: Plan, each: SetPlan, row: Any) -> dict[str, object]:
-    """Return a row's values by column; None for what is no number."""
-    pilot, runs = each.pilot, each.pilot.runs
-    if isinstance(each, OpenPlan):
+def _line(plan: Plan, set_plan: SetPlan, row: Any) -> dict[str, object]:
+    """Return a row's values by column; those that are not finite become None."""
+    pilot, runs = set_plan.pilot, set_plan.pilot.runs
+    if isinstance(set_plan, OpenPlan):
         own = {"query": row.query, "tasks": row.mean_tasks}
         own |= {name: getattr(row, name) for name in ("closed", *_KINDS)}
         own |= {f"detectable_{kind}": getattr(row, f"detectable_{kind}") for kind in _KINDS}
@@ -284,7 +292,7 @@ def _line(plan: Plan, each: SetPlan, row: Any) -> dict[str, object]:
         "level": plan.level,
         "power": plan.power,
         **later,
-        "runs": runs.numbers[0],  # that are planned of each method, and what they add
+        "runs": runs.numbers[0],  # planned of each method
         "versus_runs": (*runs.numbers, None)[1],
         "run_error": runs.error,
     }
@@ -295,7 +303,7 @@ def _line(plan: Plan, each: SetPlan, row: Any) -> dict[str, object]:
 
 
 def plan_json(plan: Plan) -> str:
-    """Write everything; null is undetermined, not estimable, or endless tasks."""
+    """Write a plan as JSON; null is undetermined, not estimable, or endless tasks."""
     of_queries = {"closed_tasks": CLOSED_TASKS, "criterion": CRITERION}
     content = {
         "signature": str(plan.signature),
@@ -307,8 +315,8 @@ def plan_json(plan: Plan) -> str:
     return json_text(content)
 
 
-def _content(each: SetPlan, level: float) -> dict[str, Any]:
-    pilot = each.pilot
+def _content(set_plan: SetPlan, level: float) -> dict[str, Any]:
+    pilot = set_plan.pilot
     of_pilot = {
         "task_set": str(pilot.info.name),
         "fingerprint": pilot.info.fingerprint,
@@ -316,30 +324,36 @@ def _content(each: SetPlan, level: float) -> dict[str, Any]:
         "versus": pilot.versus,
         "mean": pilot.mean,
     }
-    if isinstance(each, OpenPlan):
-        alpha, w = each.estimate.intervals(level)
-        of_pilot |= {"components": each.components, "estimate": each.estimate}
+    if isinstance(set_plan, OpenPlan):
+        alpha, w = set_plan.estimate.intervals(level)
+        of_pilot |= {"components": set_plan.components, "estimate": set_plan.estimate}
         of_pilot |= {"alpha_interval": alpha, "w_interval": w}
-        size: dict[str, Any] = {"classes": each.classes, "images": each.images}
-        own: dict[str, Any] = {"rows": each.rows, "choice": each.choice}
+        size: dict[str, Any] = {"classes": set_plan.classes, "images": set_plan.images}
+        own: dict[str, Any] = {"rows": set_plan.rows, "choice": set_plan.choice}
     else:
-        variances = each.variances
+        variances = set_plan.variances
         of_pilot |= {"tasks": variances.tasks, "appearances": variances.appearances}
         size = {
             "query": pilot.info.protocol.query,
             "classes": variances.sizes.size,
-            "units": each.units,
+            "units": set_plan.units,
             "unit": variances.unit,
         }
         own = {
-            "noiseless_tasks": each.noiseless,
-            "stable_tasks": each.stable,
-            "pooled_tasks": each.usual,
-            "rows": each.rows,
-            "half": each.half,
+            "noiseless_tasks": set_plan.noiseless,
+            "stable_tasks": set_plan.stable,
+            "pooled_tasks": set_plan.usual,
+            "rows": set_plan.rows,
+            "half": set_plan.half,
         }
-    said = {"sentences": sentences(each), "runs": runs_content(each, level)}
-    return {"dataset": pilot.info.dataset, **size, "pilot": of_pilot, **own, **said}
+    return {
+        "dataset": pilot.info.dataset,
+        **size,
+        "pilot": of_pilot,
+        **own,
+        "sentences": sentences(set_plan),
+        "runs": runs_content(set_plan, level),
+    }
 
 
 def _percent(share: float | None) -> str:
@@ -358,7 +372,7 @@ def _shares(shares: Shares) -> str:
 
 
 def best_text(choice: QueryChoice) -> str:
-    """Return Q* and its large-sample value with their intervals."""
+    """Return Q* and its large-sample value sqrt(β/α), with their intervals."""
     root = choice.root
     return (
         f"{range_text(choice)}; "

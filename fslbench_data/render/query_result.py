@@ -1,4 +1,4 @@
-"""The result of a query as CSV, JSON and a table for people, some rows at a time."""
+"""The result of an SQL query as CSV, JSON and a table for people."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import pyarrow as pa
 from benchmark_spec.errors import printable
 from fslbench_data.render.table import Column, Table, csv_of_rows
 
-_ROWS = 4096
+_ROWS_AT_ONCE = 4096
 
 
 def csv_result(table: pa.Table) -> str:
-    """Write CSV; a list as a JSON array, as submissions have them."""
-    rows = (map(_one, row) for some in _rows(table) for row in some)
+    """Write CSV, with lists as JSON arrays, as submissions have them."""
+    rows = (map(_plain, row) for batch in _batches(table) for row in batch)
     return csv_of_rows(table.column_names, rows)
 
 
 def json_pieces(table: pa.Table) -> Iterator[str]:
-    """Yield a JSON array of an object a row."""
+    """Yield a JSON array with an object per row, in pieces of some rows each."""
     before = "[\n"
-    for rows in _rows(table):
+    for rows in _batches(table):
         objects = (dict(zip(table.column_names, map(_portable, row), strict=True)) for row in rows)
         texts = (json.dumps(row, indent=1, ensure_ascii=False) for row in objects)
         yield before + ",\n".join(" " + text.replace("\n", "\n ") for text in texts)
@@ -34,23 +34,24 @@ def json_pieces(table: pa.Table) -> Iterator[str]:
 
 
 def table_of(result: pa.Table) -> Table:
-    """Return a table for people: floats to six digits, no commands to a terminal."""
+    """Return a table for people: floats have six digits, control characters are escaped."""
     columns = []
     for i, field in enumerate(result.schema):
-        number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
         cell = partial(_cell, i)
-        columns.append(Column(printable(field.name), cell, "right" if number else "left"))
-    return Table("", tuple(columns), [row for rows in _rows(result) for row in rows])
+        columns.append(Column(printable(field.name), cell, "right" if is_number else "left"))
+    return Table("", tuple(columns), [row for batch in _batches(result) for row in batch])
 
 
-def _rows(table: pa.Table) -> Iterator[list[tuple[Any, ...]]]:
+def _batches(table: pa.Table) -> Iterator[list[tuple[Any, ...]]]:
     """Yield rows of values, some at a time."""
-    for batch in table.to_batches(max_chunksize=_ROWS):
+    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         if batch.num_rows:
             yield list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-def _one(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """Return a nested value as JSON text, others as they are."""
     if isinstance(value, list | dict):
         return json.dumps(_portable(value), ensure_ascii=False)
     return value
@@ -60,11 +61,11 @@ def _cell(i: int, row: tuple[Any, ...]) -> str | None:
     value = row[i]
     if value is None:
         return None
-    return f"{value:.6g}" if isinstance(value, float) else printable(str(_one(value)))
+    return f"{value:.6g}" if isinstance(value, float) else printable(str(_plain(value)))
 
 
 def _portable(value: Any) -> Any:
-    """Return the value as JSON can have it: as text what is no number there."""
+    """Return the value as JSON can hold it; NaN, infinities and other types become text."""
     if isinstance(value, list):
         return [_portable(item) for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What a release holds: on the terminal, as a table of task sets, and for JSON."""
+"""What a release holds, on the terminal, as a table of task sets, and for JSON."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fslbench_data.render.table import Column, Table, right
 
 
 def release_content(release: Release, datasets: Collection[str]) -> dict[str, object]:
-    """Return what a release has of some data sets, and says of itself, as JSON has it."""
+    """Return a release's description of itself and what it holds of some data sets, for JSON."""
     manifest = release.manifest
-    said = ("name", "version", "digest", "spec_version", "description")
+    described = ("name", "version", "digest", "spec_version", "description")
     return {
         "where": release.files.where,
         "folder": None if release.hub else release.files.where,
         "hub": release.hub,
-        **{name: getattr(manifest, name) for name in said},
+        **{name: getattr(manifest, name) for name in described},
         "datasets": _held(release, datasets),
         "configs": [
             {"name": config, "splits": list(splits)}
@@ -48,24 +48,29 @@ def release_content(release: Release, datasets: Collection[str]) -> dict[str, ob
 
 
 def _held(release: Release, datasets: Collection[str]) -> list[dict[str, Any]]:
-    """Return what a release has of each data set besides tasks, as JSON has it."""
+    """Return what a release holds of each data set besides tasks, for JSON."""
     answered = [
         (method, dataset)
         for name in release.methods
         for method, dataset, _ in release.reference(name, only=()).bindings
     ]
-    there, about = release.datasets_with, ("name", "title", "n_classes", "n_superclasses")
-    return [
-        {
-            **{key: getattr(of, key) for key in (*about, "n_images", "licence")},
-            "images": of.name in there("images"),
-            "features": [b for b in release.backbones if of.name in there("features", b)],
-            "attributes": [a for a in release.attribute_sets if of.name in there("attributes", a)],
-            "methods": [*dict.fromkeys(m for m, d in answered if d == of.name)],
-        }
-        for of in release.manifest.datasets
-        if of.name in datasets
-    ]
+    held, having = [], release.datasets_with
+    about = ("name", "title", "n_classes", "n_superclasses", "n_images", "licence")
+    for dataset in release.manifest.datasets:
+        if (name := dataset.name) not in datasets:
+            continue
+        held.append(
+            {
+                **{key: getattr(dataset, key) for key in about},
+                "images": name in having("images"),
+                "features": [b for b in release.backbones if name in having("features", b)],
+                "attributes": [
+                    a for a in release.attribute_sets if name in having("attributes", a)
+                ],
+                "methods": [*dict.fromkeys(m for m, d in answered if d == name)],
+            }
+        )
+    return held
 
 
 def task_sets_table(release: Release, datasets: Collection[str]) -> Table:
@@ -89,24 +94,24 @@ def task_sets_table(release: Release, datasets: Collection[str]) -> Table:
 def print_release(
     release: Release, datasets: Sequence[str], screen: Console, *, sets: bool
 ) -> None:
-    """Print a line a data set, and with `sets` what there is to know of its task sets."""
+    """Print a line per data set, and with `sets` its features, methods and task sets."""
 
     def say(text: str, style: str = "") -> None:
         screen.print(Text(text, style=style))
 
-    manifest, number = release.manifest, Counter(s.dataset for s in release.task_sets)
-    held = sorted(_held(release, datasets), key=lambda of: datasets.index(of["name"]))
+    manifest, n_task_sets = release.manifest, Counter(s.dataset for s in release.task_sets)
+    held = sorted(_held(release, datasets), key=lambda row: datasets.index(row["name"]))
 
-    def holds(of: dict[str, Any]) -> str:
-        there = [kind for kind in ("images", "features", "attributes") if of[kind]]
-        return ", ".join(there) or "counts only"
+    def holds(row: dict[str, Any]) -> str:
+        kinds = [kind for kind in ("images", "features", "attributes") if row[kind]]
+        return ", ".join(kinds) or "counts only"
 
     columns = (
         Column("data set", itemgetter("name")),
         right("classes", itemgetter("n_classes")),
-        right("images", lambda of: f"{of['n_images']:,}"),
-        right("task sets", lambda of: number[of["name"]]),
-        right("reference methods", lambda of: len(of["methods"])),
+        right("images", lambda row: f"{row['n_images']:,}"),
+        right("task sets", lambda row: n_task_sets[row["name"]]),
+        right("reference methods", lambda row: len(row["methods"])),
         Column("holds", holds),
     )
     say(f"release {release}#{manifest.digest[:12]}", "bold")
@@ -116,8 +121,8 @@ def print_release(
     if not sets:
         say("\ntask sets and fingerprints of a data set: --dataset NAME; of all: --format json")
         return
-    for of in held:
-        say(f"\n{of['name']}: {_held_text(of)}")
+    for row in held:
+        say(f"\n{row['name']}: {_held_text(row)}")
     say("")
     table = task_sets_table(release, datasets)
     shown = ("data set", "task set", "T", "reuses images", "fingerprint")
@@ -135,8 +140,8 @@ def print_release(
 
 
 def _held_text(held: dict[str, Any]) -> str:
-    """Write what there is of a data set on a line."""
-    heads: dict[str, list[str]] = {}  # those on the same features together: clip/NCC, LR
+    """Write what a release holds of a data set on a line."""
+    heads: dict[str, list[str]] = {}  # by features, to write clip/NCC, LR
     for method in held["methods"]:
         backbone, slash, head = method.rpartition("/")
         heads.setdefault(backbone + slash, []).append(head)

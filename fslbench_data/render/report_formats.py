@@ -39,34 +39,32 @@ COLUMNS = {
 def render_csv(report: Report) -> str:
     """Write the signature as a line beginning with ``#``, a header, and the comparisons.
 
-    One line a comparison and kind of interval, the primary one first; the column
-    `interval` names the kind.
+    Each comparison has a line per kind of interval, the primary one first; the column `interval`
+    names the kind.  A method without a comparison has lines with an empty `versus`, so that its
+    mean is not lost.  Values that are missing or not estimable are empty; `reason` says why nothing
+    is concluded although the tasks would allow it.
 
-    A method without a comparison gets a line of its own with an empty
-    `versus`, so that its mean is not lost.  What is not estimable, or missing, is empty; `reason`
-    is why nothing is concluded where the tasks as such would allow it.
-
-    Of a log of all classes at once: a line a method, and one a pair.
+    A log of all classes at once has a line per method and per pair.
     """
     if isinstance(report.log, DrawFacts):
         return csv_text(draw_values(report, report.log), str(report.signature))
-    rows = chain.from_iterable(part for each in report.sets for part in _rows(each))
+    rows = chain.from_iterable(part for task_set in report.sets for part in _rows(task_set))
     return csv_of_rows(COLUMNS, rows, str(report.signature))
 
 
-def _rows(each: TaskSetReport) -> Iterator[Iterable[Iterable[object]]]:
-    """Give the comparisons of a task set, then methods without a comparison."""
-    for batch in each.batches(with_p=False):
+def _rows(task_set: TaskSetReport) -> Iterator[Iterable[Iterable[object]]]:
+    """Yield the lines of a task set's comparisons, then of methods without a comparison."""
+    for batch in task_set.batches(with_p=False):
         columns = (batch.column(name).to_pylist() for name in COLUMNS.values())
         yield zip(*columns, strict=True)
-    yield _alone(each)
+    yield _uncompared(task_set)
 
 
-def _alone(each: TaskSetReport) -> Iterator[list[object]]:
-    """Give lines of methods without a comparison, one a kind of interval."""
-    own = len(each.requested)
-    alone = ~(each.requested.any(axis=1) | each.requested[:, :own].any(axis=0))
-    scores = [each.scores[i] for i in np.flatnonzero(alone)]
+def _uncompared(task_set: TaskSetReport) -> Iterator[list[object]]:
+    """Yield the lines of methods without a comparison, one per kind of interval."""
+    n_methods = len(task_set.requested)
+    compared = task_set.requested.any(axis=1) | task_set.requested[:, :n_methods].any(axis=0)
+    scores = [task_set.scores[i] for i in np.flatnonzero(~compared)]
     for row in score_batch(scores).to_pylist():
         row |= {
             "mean_halfwidth": row["halfwidth"],
@@ -78,18 +76,18 @@ def _alone(each: TaskSetReport) -> Iterator[list[object]]:
 
 
 def json_pieces(report: Report) -> Iterator[str]:
-    """Give the signature (as text and in parts), scores and comparisons, in percentage points.
+    """Yield a report as JSON, in percentage points, in pieces of some comparisons each.
 
-    Some comparisons are a piece, since they may be very many.
+    There may be very many comparisons.
     """
     comparisons = '\n "comparisons": ['
     before, _, after = json_text(_content(report)).partition(comparisons)
     yield before + comparisons
     separator = ""
-    for each in report.sets:
-        for rows, columns, found in each.pairs_at_once():
-            pairs = each.comparisons_at(rows, columns, [*found.values()])
-            evidence = each.evidence_at(rows, columns)
+    for task_set in report.sets:
+        for rows, columns, found in task_set.pairs_at_once():
+            pairs = task_set.comparisons_at(rows, columns, [*found.values()])
+            evidence = task_set.evidence_at(rows, columns)
             text = msgspec.json.encode([*map(_comparison, pairs, evidence)])
             text = msgspec.json.format(text, indent=1)[1:-2].replace(b"\n", b"\n ")
             yield separator + text.decode()
@@ -100,14 +98,14 @@ def json_pieces(report: Report) -> Iterator[str]:
 def _content(report: Report) -> dict[str, Any]:
     """Return everything but the comparisons."""
     kinds = sorted({kind for each in report.sets if each.scores for kind in each.kinds})
-    about = [{"dataset": s.scored.dataset, "task_set": s.scored.task_set} for s in report.sets]
-    sets = list(zip(report.sets, about, strict=True))
+    names = [{"dataset": s.scored.dataset, "task_set": s.scored.task_set} for s in report.sets]
+    named_sets = list(zip(report.sets, names, strict=True))
 
-    def reasons(of: Literal["bounded", "missing"]) -> list[dict[str, str]]:
+    def reasons(field: Literal["bounded", "missing"]) -> list[dict[str, str]]:
         return [
-            of_set | {"interval": kind, "reason": reason}
-            for each, of_set in sets
-            for kind, reason in getattr(each.units, of).items()
+            name | {"interval": kind, "reason": reason}
+            for task_set, name in named_sets
+            for kind, reason in getattr(task_set.units, field).items()
         ]
 
     content = {
@@ -116,18 +114,18 @@ def _content(report: Report) -> dict[str, Any]:
             **{str(kind): ESTIMANDS[kind] for kind in kinds},
             "p_sign_flip": INDEPENDENT_TASKS,
         },
-        "scores": [_score(score) for each in report.sets for score in each.scores],
+        "scores": [_score(score) for task_set in report.sets for score in task_set.scores],
         "comparisons": [],
-        "ties": [of_set | _ties(each.ties) for each, of_set in sets if each.ties is not None],
+        "ties": [name | _ties(each.ties) for each, name in named_sets if each.ties is not None],
         "new_classes": [
-            of_set
+            name
             | {
                 "level": each.level,
                 "classes": each.design.classes,
                 "unseen_bound": zero_bound(each.design.classes, each.level),
                 "sentence": unseen_text(each.design.classes, each.level),
             }
-            for each, of_set in sets
+            for each, name in named_sets
             if each.design is not None
         ],
         "bounds": reasons("bounded"),
@@ -139,17 +137,17 @@ def _content(report: Report) -> dict[str, Any]:
     if isinstance(report.log, DrawFacts):
         values = objects(draw_values(report, report.log))
         return content | {"all_classes": values, "log": report.log}
-    texts = {"missing": reasons("missing"), "sentence": sentence(report, report.log)}
-    return content | {"log": structs.asdict(report.log) | texts}
+    log = {"missing": reasons("missing"), "sentence": sentence(report, report.log)}
+    return content | {"log": structs.asdict(report.log) | log}
 
 
 def _score(score: Score) -> dict[str, object]:
     values = structs.asdict(score)
     del values["interval_kind"], values["intervals"], values["run_means"]
-    head = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
-    head["accuracy"] = score.intervals[score.interval_kind]
+    first = {name: values.pop(name) for name in ("dataset", "task_set", "method", "is_reference")}
+    first["accuracy"] = score.intervals[score.interval_kind]
     additional = {row.key: score.intervals.get(kind) for kind, row in ADDITIONAL_KINDS.items()}
-    return {**head, **values, **additional}
+    return {**first, **values, **additional}
 
 
 def _ties(ties: Ties) -> dict[str, object]:
@@ -193,41 +191,43 @@ _CLAIM = {
 def _sentence(pair: Comparison) -> str:
     """Return the conclusion on two methods, and where other kinds of interval do not agree."""
     a, b = pair.method, pair.versus
-    found, concluded = pair.difference, pair.verdict
-    tasks = f"{found.tasks} task{'s' if found.tasks != 1 else ''}"
-    size = f"{abs(found.mean):.2f} points"
-    if found.halfwidth and not found.constant:
-        size = f"{plus_minus(found).removeprefix('-')} points"
-    significant = concluded in (Verdict.BETTER, Verdict.WORSE)
-    if concluded is Verdict.IDENTICAL:
+    difference, verdict = pair.difference, pair.verdict
+    tasks = f"{difference.tasks} task{'s' if difference.tasks != 1 else ''}"
+    size = f"{abs(difference.mean):.2f} points"
+    if difference.halfwidth and not difference.constant:
+        size = f"{plus_minus(difference).removeprefix('-')} points"
+    significant = verdict in (Verdict.BETTER, Verdict.WORSE)
+    if verdict is Verdict.IDENTICAL:
         text = f"{a} and {b} answer alike: identical counts on all {tasks}"
     elif pair.reason:
         text = f"nothing is concluded about {a} and {b} from {tasks}: {pair.reason}"
-    elif concluded is Verdict.NOT_ESTIMABLE and found.constant and found.tasks > 1:
+    elif verdict is Verdict.NOT_ESTIMABLE and difference.constant and difference.tasks > 1:
         text = f"{a} and {b} differ by the same {size} on each of {tasks}, too few to conclude from"
-    elif concluded is Verdict.NOT_ESTIMABLE:
+    elif verdict is Verdict.NOT_ESTIMABLE:
         text = f"nothing can be concluded about {a} and {b} from {tasks}"
-    elif concluded is Verdict.INCONCLUSIVE:
-        text = f"no significant difference between {a} and {b} on {tasks} ({plus_minus(found)})"
+    elif verdict is Verdict.INCONCLUSIVE:
+        interval = plus_minus(difference)
+        text = f"no significant difference between {a} and {b} on {tasks} ({interval})"
     else:
-        constant = ", the same on every task" if found.constant else ""
-        text = f"{a} is {_CLAIM[concluded][0]} than {b} by {size}{constant}, on {tasks}"
-    otherwise = []
+        constant = ", the same on every task" if difference.constant else ""
+        text = f"{a} is {_CLAIM[verdict][0]} than {b} by {size}{constant}, on {tasks}"
+    disagreeing = []
     for kind, row in ADDITIONAL_KINDS.items():
-        other_kind = pair.intervals.get(kind)
-        if other_kind is not None and (verdict := other_kind.verdict) is not concluded:
-            claim, link = _CLAIM[concluded if significant else verdict]
+        additional = pair.intervals.get(kind)
+        if additional is not None and additional.verdict is not verdict:
+            claim, link = _CLAIM[verdict if significant else additional.verdict]
             before = "Not shown for" if significant else "For"
-            otherwise.append(f"{before} {row.about}: {claim} {link} {b}")
-    if other := ". ".join(otherwise):
-        text += f"; {other[0].lower()}{other[1:]}"
+            disagreeing.append(f"{before} {row.about}: {claim} {link} {b}")
+    if disagreeing:
+        sentences = ". ".join(disagreeing)
+        text += f"; {sentences[0].lower()}{sentences[1:]}"
     if significant and pair.of_one_model:
         text += f"; of this one trained model of {' and '.join(pair.of_one_model)}"
-    same = Verdict.INCONCLUSIVE if concluded is Verdict.IDENTICAL else concluded
-    usual = {"error bars": pair.verdict_direct, "usual intervals": pair.verdict_closed}
+    expected = Verdict.INCONCLUSIVE if verdict is Verdict.IDENTICAL else verdict
+    habits = {"error bars": pair.verdict_direct, "usual intervals": pair.verdict_closed}
     differing = [
-        f"{name} would say {_CLAIM[verdict][0]}"
-        for name, verdict in usual.items()
-        if verdict is not None and verdict is not same
+        f"{name} would say {_CLAIM[claimed][0]}"
+        for name, claimed in habits.items()
+        if claimed is not None and claimed is not expected
     ]
     return text + (f"; {' and '.join(differing)}." if differing else ".")

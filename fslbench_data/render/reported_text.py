@@ -1,4 +1,4 @@
-"""What printed results show, as tables."""
+"""Results as papers print them, with what their intervals leave out, as tables."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MOST_PAIRS = 20
 
 
 def values(found: Reported) -> Table:
-    """Return every result with its half-widths, unrounded: for CSV."""
+    """Return every result with unrounded half-widths, for CSV."""
     widths = ("tasks", "images", "typical_images", "classes", "typical_classes")
     columns = (
         Column("method", attrgetter("method")),
         *(Column(name, _of_design(name)) for name in OF_TASKS[:-1]),
-        Column("tasks", lambda one: one.n_tasks or one.design.tasks),
+        Column("tasks", lambda result: result.n_tasks or result.design.tasks),
         Column("mean", attrgetter("mean")),
         *(Column(f"halfwidth_{name}", attrgetter(name)) for name in widths),
     )
@@ -27,35 +27,35 @@ def values(found: Reported) -> Table:
 
 
 def _of_design(name: str) -> Callable[[Printed], object]:
-    return lambda one: getattr(one.design, name, None)
+    return lambda result: getattr(result.design, name, None)
 
 
 def tables(found: Reported) -> list[Table]:
-    """Return the results, and the differences of those on the same data set and shots."""
+    """Return the results, and their differences on the same data set and shots."""
     return [_results(found), *([_differences(found)] if found.differences else [])]
 
 
 def shown(found: Reported) -> list[Table]:
-    """Return, for the terminal, a result on four lines, or the tables of several."""
-    one, *others = found.results
-    if others:
+    """Return a single result on four lines, or the tables of several, for the terminal."""
+    if len(found.results) > 1:
         return tables(found)
-    level, about = f"{100 * found.level:g} %", one.design or f"{one.n_tasks:,} tasks"
-    title = f"{_accuracy(one)} ({level}): {about}\n"
-    usual = "the usual one" if one.n_tasks is not None else _PRINTED_AS[found.spread]
-    rows = [("other tasks of the same images", f"± {one.tasks:.2f}", usual)]
-    for new, most, typical in (
-        ("new images of these classes", one.images, one.typical_images),
-        ("new classes", one.classes, one.typical_classes),
+    (result,) = found.results
+    level, about = f"{100 * found.level:g} %", result.design or f"{result.n_tasks:,} tasks"
+    title = f"{_accuracy(result)} ({level}): {about}\n"
+    usual = "the usual one" if result.n_tasks is not None else _PRINTED_AS[found.spread]
+    rows = [("other tasks of the same images", f"± {result.tasks:.2f}", usual)]
+    for estimand, most, typical in (
+        ("new images of these classes", result.images, result.typical_images),
+        ("new classes", result.classes, result.typical_classes),
     ):
         if most is not None and typical is not None:
-            rows.append((new, f"± {most:.2f} at most", f"typically ± {typical:.2f}"))
+            rows.append((estimand, f"± {most:.2f} at most", f"typically ± {typical:.2f}"))
         else:
-            none = "nothing: every task has all classes" if one.design else "not known"
-            rows.append((new, none, ""))
-    names = enumerate(("interval for", level, ""))
-    columns = tuple(Column(name, itemgetter(at)) for at, name in names)
-    return [Table(title, columns, rows, _notes(one))]
+            none = "nothing: every task has all classes" if result.design else "not known"
+            rows.append((estimand, none, ""))
+    headings = enumerate(("interval for", level, ""))
+    columns = tuple(Column(heading, itemgetter(i)) for i, heading in headings)
+    return [Table(title, columns, rows, _notes(result))]
 
 
 _PRINTED_AS = {
@@ -80,9 +80,9 @@ _NO_IDS = (
 )
 
 
-def _notes(one: Printed) -> tuple[str, ...]:
-    no_ids = () if one.n_tasks is None else (_NO_IDS,)
-    return (_NOTE if one.design else _NO_DESIGN, *no_ids)
+def _notes(result: Printed) -> tuple[str, ...]:
+    no_ids = () if result.n_tasks is None else (_NO_IDS,)
+    return (_NOTE if result.design else _NO_DESIGN, *no_ids)
 
 
 def _results(found: Reported) -> Table:
@@ -99,13 +99,13 @@ def _results(found: Reported) -> Table:
     printed = results[0].n_tasks is None
     kind = ("printed result",) if printed else ("mean accuracy", "mean accuracies")
     title = f"{many(len(results), *kind)} with {level} intervals"
-    sizes = dict.fromkeys(f"{one.design.drawn_from}." for one in results if one.design)
+    sizes = dict.fromkeys(f"{r.design.drawn_from}." for r in results if r.design)
     return Table(title, tuple(columns), results, (*sizes, *_notes(results[0])))
 
 
 def _width(group: str, name: str, halfwidth: Callable[..., float | None]) -> Column:
-    def cell(one: object) -> str | None:
-        width = halfwidth(one)
+    def cell(row: object) -> str | None:
+        width = halfwidth(row)
         return None if width is None else f"{width:.2f}"
 
     return Column(name, cell, "right", missing="n/a", group=group)
@@ -161,8 +161,8 @@ def _task_set(pair: Difference) -> str:
     return pair.first.design.task_set if pair.first.design else ""
 
 
-def _accuracy(one: Printed) -> str:
-    return f"{one.mean:.2f} ± {one.tasks:.2f}"
+def _accuracy(result: Printed) -> str:
+    return f"{result.mean:.2f} ± {result.tasks:.2f}"
 
 
 def _plus_minus(pair: Difference) -> str:
@@ -170,6 +170,6 @@ def _plus_minus(pair: Difference) -> str:
 
 
 def _significant(pair: Difference) -> str | None:
-    """Name the widest that a difference is significant for: it is for those before it, too."""
+    """Name the widest estimand that a difference is significant for; it is for all before it."""
     widest = next((kind for kind in reversed(_KINDS) if pair.significant[kind]), None)
     return "other tasks only" if widest == "tasks" else _KINDS.get(widest or "")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from typing import Any
@@ -68,9 +70,9 @@ MOST_ROWS = 30
 NAME = 40
 """Characters of a method's name in a sentence or a row, at most."""
 LONG = 12
-"""Characters of features that names are written without, where all begin with them."""
+"""Characters of features above which names are written without them, if all begin with them."""
 OTHERS = "^"
-"""The mark of a comparison that is displayed, but not counted."""
+"""The mark of a comparison that is displayed but not counted."""
 
 
 def report_text(report: Report) -> str:
@@ -94,20 +96,20 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
         line for text in _sentences(summary, name) for line in text_lines(text, console, width)
     ]
     heading = text_lines(_heading(summary), console, width)
-    every = _notes(summary, name) + _left_out(summary, name)
+    notes = _notes(summary, name) + _further_options(summary, name)
     tables = [_rows_table(summary, name)] if summary.rows else _grid_tables(summary, name, width)
-    left = SCREEN_LINES - len(above) - len(heading) - 3  # a blank line, the signature, what is cut
+    room = SCREEN_LINES - len(above) - len(heading) - 3  # blank line, signature, "… and more"
     needed = fit(tables[0], width, HEADING, FEWEST_ROWS).height if tables else 0
-    for most in range(NOTES, -1, -1):  # fewer where they would leave the table no room
-        below = [line for note in few(every, most) for line in text_lines(note, console, width)]
-        if len(below) <= left - needed:
+    for n_notes in range(NOTES, -1, -1):  # fewer where they would leave the table no room
+        below = [line for note in few(notes, n_notes) for line in text_lines(note, console, width)]
+        if len(below) <= room - needed:
             break
     for line in above:
         console.print(line)
     console.print()
     for line in heading:
         console.print(line, style="dim")
-    _print_tables(tables, console, width, left - len(below))
+    _print_tables(tables, console, width, room - len(below))
     for line in below:
         console.print(line, style="dim")
     signature = str(summary.signature) if whole_signature else summary.signature.short
@@ -117,17 +119,17 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
 def summary_paper(summary: Summary) -> tuple[list[Table], str, list[str]]:
     """Return the content of Markdown and LaTeX: the table, the signature, and the sentences."""
     name = _names(summary)
-    made = _rows_table(summary, name) if summary.rows else _grid_tables(summary, name, None)[0]
+    table = _rows_table(summary, name) if summary.rows else _grid_tables(summary, name, None)[0]
     heading = _heading(summary)
     notes = (f"{note.removesuffix('.')}." for note in _notes(summary, name))
-    made = replace(made, title=heading[:1].upper() + heading[1:], notes=tuple(notes))
-    return [made], str(summary.signature), _sentences(summary, name)
+    table = replace(table, title=heading[:1].upper() + heading[1:], notes=tuple(notes))
+    return [table], str(summary.signature), _sentences(summary, name)
 
 
 def report_html(report: Report) -> str:
     """Write a report for a notebook: sentences, a table, and the comparisons as an image.
 
-    The image is a data URL, since notebooks take elements of SVG for unsafe; without the extra
+    The image is a data URL, since notebooks remove SVG elements as unsafe; without the extra
     ``report`` a note replaces it.
     """
     from fslbench_data.render.figures.rows import summary_forest
@@ -163,7 +165,7 @@ Name = Callable[[str], str]
 
 
 def _names(summary: Summary) -> Name:
-    """Return what shortens a name: a single method's long features are in a note, once."""
+    """Return a function that shortens names; :func:`_of_marks` notes the features left out."""
     features = _features(summary)
     return lambda name: shortened(name.removeprefix(f"{features}/") if features else name, NAME)
 
@@ -173,25 +175,25 @@ def _features(summary: Summary) -> str:
     features = summary.rows[0].score.backbone if summary.rows else ""
     names = {score.method for score in summary.scores}
     short = {name.removeprefix(f"{features}/") for name in names}
-    shared = sum(name.startswith(f"{features}/") for name in names)
-    alike = len(short) < len(names) or "" in short
-    return "" if len(features) <= LONG or alike or shared < 2 else features
+    n_sharing = sum(name.startswith(f"{features}/") for name in names)
+    ambiguous = len(short) < len(names) or "" in short
+    return "" if len(features) <= LONG or ambiguous or n_sharing < 2 else features
 
 
 # ---- a line for each question -------------------------------------------------------------------
 
 
 def _sentences(summary: Summary, name: Name) -> list[str]:
-    """Return the results of the comparisons: for new images, and for new classes."""
+    """Say what the comparisons result in, for new images and for new classes."""
     if summary.rows:
         (method,) = {row.score.method for row in summary.rows}
         if not summary.tallies:
             return [f"{name(method)}: there is nothing to compare it with."]
         others = {c.versus for row in summary.rows for c in row.compared}
-        first = f"{name(method)} against {many(len(others), 'method')}"
+        text = f"{name(method)} against {many(len(others), 'method')}"
         if (family := max(tally.family for tally in summary.tallies)) > 1:
-            first += f", corrected for {family} comparisons (Holm)"
-        return [f"{first}:", *map(_tally_text, summary.tallies)]
+            text += f", corrected for {family} comparisons (Holm)"
+        return [f"{text}:", *map(_tally_text, summary.tallies)]
     lines = [_standing_text(method, summary.columns, name) for method in summary.methods[:METHODS]]
     if (more := len(summary.methods) - METHODS) > 0:
         lines.append(f"… and {many(more, 'more method')}")
@@ -208,21 +210,23 @@ def _tally_text(tally: Tally) -> str:
 
 def _standing_text(method: str, columns: Sequence[Standings], name: Name) -> str:
     """Count the task sets on which a method is the best, as good, or significantly worse."""
-    judged = [(c, s) for c in columns if (s := c.by_method.get(method)) is not None]
-    judged = [(c, s) for c, s in judged if s.mark is not Mark.UNJUDGED]
+    judged = [
+        (column, standing)
+        for column in columns
+        if (standing := column.by_method.get(method)) and standing.mark is not Mark.UNJUDGED
+    ]
     if not judged:
         return f"{name(method)}: nothing is concluded."
-    number = {mark: sum(s.mark is mark for _, s in judged) for mark in Mark}
-    alone = [c for c, s in judged if s.mark is Mark.HIGHEST and _beats_all(c)]
+    number = Counter(standing.mark for _, standing in judged)
     total = f"{many(len(judged), 'data set')} and shots" if len(judged) > 1 else "1 task set"
     text = f"{name(method)}: highest mean on {number[Mark.HIGHEST]} of {total}"
     if number[Mark.HIGHEST]:
-        text += f" (significantly above all others on {len(alone)})"
-    if near := number[Mark.NOT_SIGNIFICANT]:
-        text += f", no significant difference from the highest on {near}"
-    if below := number[Mark.NEW_IMAGES] + number[Mark.SIGNIFICANT]:
-        most = max(s.behind for _, s in judged if s.mark in (Mark.NEW_IMAGES, Mark.SIGNIFICANT))
-        text += f", significantly below it on {below}, by up to {most:.2f} points"
+        alone = sum(s.mark is Mark.HIGHEST and _beats_all(column) for column, s in judged)
+        text += f" (significantly above all others on {alone})"
+    if ties := number[Mark.NOT_SIGNIFICANT]:
+        text += f", no significant difference from the highest on {ties}"
+    if behind := [s.behind for _, s in judged if s.mark in (Mark.NEW_IMAGES, Mark.SIGNIFICANT)]:
+        text += f", significantly below it on {len(behind)}, by up to {max(behind):.2f} points"
     return f"{text}."
 
 
@@ -243,30 +247,31 @@ def _heading(summary: Summary) -> str:
     known, unknown = _by_queries(summary)
     per_query = bool(known) and not unknown
 
-    def kind(primary: TaskSetReport) -> str:
+    def family(primary: TaskSetReport) -> str:
         if suite_of(primary.scored.name.suite).whole:
             return about_test_set(primary.scored.n_tasks, primary.scored.protocol.shot)
-        first = primary.displayed_kinds[0]
-        return PER_QUERY if per_query and first == "images" else family_of(first)
+        kind = primary.displayed_kinds[0]
+        return PER_QUERY if per_query and kind == "images" else family_of(kind)
 
-    kinds = dict.fromkeys(map(kind, sets))
+    kinds = dict.fromkeys(map(family, sets))
     text = f"accuracy ± {level} CI for new images ({', '.join(kinds)})"
     if all(primary.displayed_kinds[0] == "closed" for primary in sets):
         text = f"accuracy ± {level} CI for other tasks of the same images"
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
-    number = span(primary.scored.n_tasks for primary in sets)
+    n_tasks = [primary.scored.n_tasks for primary in sets]
+    number = span(n_tasks)
     own = [score for score in summary.scores if score.method in summary.methods]
     answered = [score.accuracy.tasks for score in own]
-    if answered and max(answered) < min(primary.scored.n_tasks for primary in sets):
+    if answered and max(answered) < min(n_tasks):
         number = f"{span(answered)} of {number}"
     suites = {suite_of(primary.scored.name.suite) for primary in sets}
     draws = "draws" if number != "1" else "draw"
-    tasks = {
+    units = {
         draws if suite.whole else suite.name if suite is EPISODES else f"{suite.name} tasks"
         for suite in suites
     }
-    return f"{text}, {number} {tasks.pop()} a set" if len(tasks) == 1 else text
+    return f"{text}, {number} {units.pop()} a set" if len(units) == 1 else text
 
 
 def _ways(primary: TaskSetReport) -> str:
@@ -274,7 +279,7 @@ def _ways(primary: TaskSetReport) -> str:
 
 
 def _set_columns(sets: Sequence[TaskSetReport]) -> list[Column]:
-    """Return the columns that name a task set: no more than distinguish them."""
+    """Return the columns that name a task set, only those that distinguish the sets."""
     protocols = {primary.scored.protocol for primary in sets}
     columns = [Column("data set", lambda primary: primary.scored.dataset)]
     if len({protocol.way for protocol in protocols}) > 1:
@@ -286,7 +291,8 @@ def _set_columns(sets: Sequence[TaskSetReport]) -> list[Column]:
     return columns
 
 
-OF_PAIR = ("versus", "difference", "new images", "same images only", "new classes")
+VERDICT_COLUMNS = ("new images", "same images only", "new classes")
+"""Columns with the verdict of a comparison, by what it is about."""
 
 
 def _rows_table(summary: Summary, name: Name) -> Table:
@@ -295,12 +301,12 @@ def _rows_table(summary: Summary, name: Name) -> Table:
     lines: list[dict[str, Any]] = []
     for row in summary.rows:
         primary, intervals = row.primary, row.score.intervals
-        classes = primary.kind_about("new classes")
-        # what papers print: of the closed interval, where tasks reuse images
+        class_kind = primary.kind_about("new classes")
+        # what papers print: the closed interval where tasks reuse images
         closed = None if primary.displayed_kinds[0] == "closed" else intervals.get("closed")
         usual = closed and closed.halfwidth
-        answered, every = row.score.accuracy.tasks, primary.scored.n_tasks
-        number = f"{answered}" if answered == every else f"{answered} of {every}"
+        answered, n_tasks = row.score.accuracy.tasks, primary.scored.n_tasks
+        number = f"{answered}" if answered == n_tasks else f"{answered} of {n_tasks}"
         of_set: dict[str, Any] = {
             "set": primary,
             **{column.name: column.cell(primary) for column in sets},
@@ -310,17 +316,21 @@ def _rows_table(summary: Summary, name: Name) -> Table:
         }
         for c in row.displayed:
             same, identical = c.interval_kind == "closed", c.verdict is Verdict.IDENTICAL
-            of_classes = c.intervals.get(classes) if classes else None
-            of_pair = (
-                name(label[c.versus]) + ("" if c in row.compared else f" {OTHERS}"),
-                "identical" if identical else plus_minus(c.difference, signed=True),
-                None if same else c.verdict,
-                c.verdict if same else None,
-                of_classes and of_classes.verdict,
+            new_classes = c.intervals.get(class_kind) if class_kind else None
+            lines.append(
+                of_set
+                | {
+                    "versus": name(label[c.versus]) + ("" if c in row.compared else f" {OTHERS}"),
+                    "difference": "identical"
+                    if identical
+                    else plus_minus(c.difference, signed=True),
+                    "new images": None if same else c.verdict,
+                    "same images only": c.verdict if same else None,
+                    "new classes": new_classes and new_classes.verdict,
+                }
             )
-            lines.append(of_set | dict(zip(OF_PAIR, of_pair, strict=True)))
         if not row.displayed:
-            lines.append(of_set | dict.fromkeys(OF_PAIR))
+            lines.append(of_set | dict.fromkeys(("versus", "difference", *VERDICT_COLUMNS)))
 
     def of_set_column(key: str, optional: int = 0) -> Column:
         return Column(key, itemgetter(key), "right", once=itemgetter("set"), optional=optional)
@@ -333,43 +343,40 @@ def _rows_table(summary: Summary, name: Name) -> Table:
     if len({line["tasks"] for line in lines}) > 1:
         columns.append(of_set_column("tasks", 3))
     if any(line["versus"] for line in lines):
-        of_any = any(row.primary.kind_about("new classes") for row in summary.rows)
-        columns += [
-            Column("versus", itemgetter("versus")),
-            right("difference", itemgetter("difference")),
-        ]
-        columns += [
-            verdict_column(key, itemgetter(key))
-            for key in OF_PAIR[2:]
-            if (of_any if key == "new classes" else any(line[key] for line in lines))
-        ]
+        columns.append(Column("versus", itemgetter("versus")))
+        columns.append(right("difference", itemgetter("difference")))
+        shown = {key for key in VERDICT_COLUMNS if any(line[key] for line in lines)}
+        if any(row.primary.kind_about("new classes") for row in summary.rows):
+            shown.add("new classes")
+        columns += [verdict_column(key, itemgetter(key)) for key in VERDICT_COLUMNS if key in shown]
     return Table("", tuple(columns), lines)
 
 
 def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]:
-    """Return a table of several methods: a row a method, a column a task set.
+    """Return a table with a row per method and a column per task set.
 
-    Where not all columns have room, there are several tables, one below the other.
+    If not all columns have room, there are several tables, one below the other.
     """
     label = labels(summary.scores)
     references = {score.method for score in summary.scores if score.is_reference}
-    names = {each: name(label[each]) for each in summary.methods}
+    names = {method: name(label[method]) for method in summary.methods}
     names |= {
-        each: name(label[each]) + (" (ref.)" if each in references else "")
-        for each in summary.references
+        method: name(label[method]) + (" (ref.)" if method in references else "")
+        for method in summary.references
     }
-    if width is not None and len(names) > MOST_ROWS:  # of the submission's, those that are best
-        own = max(MOST_ROWS - len(summary.references), 2 * MOST_ROWS // 3)
-        kept = [*summary.methods[:own], *summary.references][:MOST_ROWS]
-        names = {each: names[each] for each in kept}
-    first = Column("method", lambda each: names[each])
-    sets = _set_columns(summary.primary)
+    if width is not None and len(names) > MOST_ROWS:  # the submission's best methods
+        n_methods = max(MOST_ROWS - len(summary.references), 2 * MOST_ROWS // 3)
+        kept = [*summary.methods[:n_methods], *summary.references][:MOST_ROWS]
+        names = {method: names[method] for method in kept}
+    first = Column("method", lambda method: names[method])
+    set_columns = _set_columns(summary.primary)
     units = {"ways": "-way", "shots": "-shot", "queries": "-query"}
 
-    def column(among: Standings) -> Column:
-        dataset, *sizes = (str(column.cell(among.primary)) for column in sets)
-        named = " ".join(f"{n}{units[c.name]}" for n, c in zip(sizes, sets[1:], strict=True))
-        return replace(right(named, lambda each: _cell(among, each)), group=dataset)
+    def column(standings: Standings) -> Column:
+        dataset, *sizes = (str(column.cell(standings.primary)) for column in set_columns)
+        parts = zip(sizes, set_columns[1:], strict=True)
+        heading = " ".join(f"{size}{units[column.name]}" for size, column in parts)
+        return replace(right(heading, partial(_cell, standings)), group=dataset)
 
     def table(columns: Iterable[Column]) -> Table:
         return Table("", (first, *columns), [*names])
@@ -378,46 +385,45 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
     if width is None:
         return [table(columns)]
     tables: list[Table] = []
-    some: list[Column] = []
+    block: list[Column] = []
     for each in columns:
-        if some and fit(table([*some, each]), width, HEADING).left_out:
-            tables.append(table(some))
-            some = []
+        if block and fit(table([*block, each]), width, HEADING).left_out:
+            tables.append(table(block))
+            block = []
             if len(tables) * len(names) > SCREEN_LINES:
                 break
-        some.append(each)
-    return [*tables, table(some)] if some else tables
+        block.append(each)
+    return [*tables, table(block)] if block else tables
 
 
-def _cell(among: Standings, method: str) -> str | None:
-    standing = among.by_method.get(method)
+def _cell(standings: Standings, method: str) -> str | None:
+    standing = standings.by_method.get(method)
     if standing is None:
         return None
-    interval = standing.score.intervals[among.primary.displayed_kinds[0]]
+    interval = standing.score.intervals[standings.primary.displayed_kinds[0]]
     return f"{plus_minus(interval)}{MARKS[standing.mark]}"
 
 
 def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: int) -> None:
-    """Print as much of some tables as fits, at least five rows, and count what does not."""
-    rows = columns = 0
-    left = lines
-    for number, table in enumerate(tables):
+    """Print as much of some tables as fits in `lines`, at least FEWEST_ROWS, and count the rest."""
+    more_rows = more_columns = 0
+    for i, table in enumerate(tables):
         size = len([*table.rows])
-        n_rows = max(FEWEST_ROWS, min(size, left - 2))
+        n_rows = max(FEWEST_ROWS, min(size, lines - 2))
         fitted = fit(table, width, HEADING, n_rows)
-        while n_rows > FEWEST_ROWS and fitted.height > left:
-            n_rows = max(FEWEST_ROWS, n_rows - (fitted.height - left))
+        while n_rows > FEWEST_ROWS and fitted.height > lines:
+            n_rows = max(FEWEST_ROWS, n_rows - (fitted.height - lines))
             fitted = fit(table, width, HEADING, n_rows)
-        if number and (fitted.height > left or n_rows < size):
-            columns += sum(len(each.columns) - 1 for each in tables[number:])
+        if i and (fitted.height > lines or n_rows < size):
+            more_columns = sum(len(each.columns) - 1 for each in tables[i:])
             break
         console.print(fitted.laid_out, width=width)
-        rows = max(rows, size - n_rows)
-        left -= fitted.height
+        more_rows = max(more_rows, size - n_rows)
+        lines -= fitted.height
         if fitted.left_out:
             console.print(Text(fitted.left_out, style="yellow"))
-    parts = [many(rows, "more row")] if rows else []
-    parts += [many(columns, "more task set")] if columns else []
+    parts = [many(more_rows, "more row")] if more_rows else []
+    parts += [many(more_columns, "more task set")] if more_columns else []
     if parts:
         console.print(Text(f"… and {' and '.join(parts)}: --details, --format csv", style="yellow"))
 
@@ -426,50 +432,47 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
 
 
 def _notes(summary: Summary, name: Name) -> list[str]:
-    """Return what must be known to read the table, the weightiest first."""
+    """Return what one must know to read the table, the most important first."""
     return [*_of_scores(summary, name), *_of_marks(summary), *_of_sets(summary)]
 
 
 def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
-    def named(which: Callable[[Score], bool]) -> str:
-        names = dict.fromkeys(score.method for score in summary.scores if which(score))
-        return listing([name(each) for each in names], 3)
-
     if summary.signature.unbound:
         yield UNBOUND_NOTE
-    if same := [str(h.scored) for h in summary.primary if h.displayed_kinds[0] == "closed"]:
+    if same := [str(p.scored) for p in summary.primary if p.displayed_kinds[0] == "closed"]:
         where = listing(same, 2)
         yield f"{where}: nothing is said of new images, only of other tasks of the same images"
-    if prefix := named(lambda score: score.prefix):
-        yield f"{prefix}: {PREFIX}; its intervals are shown, and nothing is concluded (n/a)"
+    if prefix := dict.fromkeys(score.method for score in summary.scores if score.prefix):
+        methods = listing([name(method) for method in prefix], 3)
+        yield f"{methods}: {PREFIX}; its intervals are shown, and nothing is concluded (n/a)"
     if stopped := [score for score in summary.scores if score.stopped is not None]:
         yield from stopped_text(stopped[:2])
         yield f"{STOPPED} run with a rule to stop: its ordinary intervals do not hold"
     single = dict.fromkeys(score.method for score in summary.scores if score.of_one_model)
-    if text := one_model_text([name(each) for each in single]):
+    if text := one_model_text([name(method) for method in single]):
         yield f"{text} (more: column run; trains nothing: --no-training)"
-    if named(lambda score: score.transductive):
+    if any(score.transductive for score in summary.scores):
         yield f"{TRANSDUCTIVE} transductive: uses a task's queries together, gains from balance"
     if several := [score for score in summary.scores if score.runs > 1]:
         counted = dict.fromkeys(f"{name(score.method)} {score.runs}" for score in several)
         yield several_runs_text(several, [*counted], 3)
     known, unknown = _by_queries(summary)
-    if unknown and (text := by_queries_text([name(each) for each in known], len(known) + 1)):
+    if unknown and (text := by_queries_text([name(method) for method in known], len(known) + 1)):
         yield text
-    whole = dict.fromkeys(
-        score.method  # with a whole-task interval where one per query is possible
+    by_task = dict.fromkeys(
+        score.method  # an interval per query would be possible
         for score in unknown
         if score.by_queries is False and not (score.is_reference or score.transductive)
     )
-    if whole:
-        names = listing([name(each) for each in whole], 3)
+    if by_task:
+        names = listing([name(method) for method in by_task], 3)
         yield f"{names}: {QUERIES_HINT}, from predictions or correct, with --inductive"
 
 
 def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
-    """Return methods that have leave-one-out intervals per query, and scores by whole tasks."""
-    left_out = {str(h.scored) for h in summary.primary if h.displayed_kinds[0] == "images"}
-    scores = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in left_out]
+    """Return methods with leave-one-out intervals per query, and scores with those by tasks."""
+    sets = {str(p.scored) for p in summary.primary if p.displayed_kinds[0] == "images"}
+    scores = [s for s in summary.scores if f"{s.dataset}/{s.task_set}" in sets]
     known = dict.fromkeys(score.method for score in scores if score.by_queries)
     return [*known], [score for score in scores if not score.by_queries]
 
@@ -486,49 +489,47 @@ def _of_marks(summary: Summary) -> Iterator[str]:
         )
     if features := _features(summary):
         yield f"names without a slash: on the features {features}"
-    more: dict[str, list[Verdict]] = {}
+    without_column: dict[str, list[Verdict]] = {}
     for comparison in (each for row in summary.rows for each in row.compared):
         for kind, pair in comparison.intervals.items():
-            if kind in ADDITIONAL_KINDS and ADDITIONAL_KINDS[kind].about not in (
-                "new images",
-                "new classes",
-            ):
-                more.setdefault(ADDITIONAL_KINDS[kind].about, []).append(pair.verdict)
-    for about, verdicts in more.items():
+            about = ADDITIONAL_KINDS[kind].about if kind in ADDITIONAL_KINDS else "new images"
+            if about not in ("new images", "new classes"):
+                without_column.setdefault(about, []).append(pair.verdict)
+    for about, verdicts in without_column.items():
         found = sum(verdict in (Verdict.BETTER, Verdict.WORSE) for verdict in verdicts)
         yield f"{about}: significant in {found} of {many(len(verdicts), 'comparison')} (--details)"
     families = sorted({column.family for column in summary.columns})
     if not families or not families[-1]:
         return
     pairs = " to ".join(f"{family:,}" for family in dict.fromkeys((families[0], families[-1])))
-    by = "Holm" if all(column.holm for column in summary.columns) else "Bonferroni"
+    adjustment = "Holm" if all(column.holm for column in summary.columns) else "Bonferroni"
     marks = {s.mark for column in summary.columns for s in column.by_method.values()}
-    of_new = any(primary.displayed_kinds[0] != "closed" for primary in summary.primary)
-    images = "new images" if of_new else "the same images"
+    about_new = any(primary.displayed_kinds[0] != "closed" for primary in summary.primary)
+    images = "new images" if about_new else "the same images"
     text = f"* highest mean; ~ no significant difference from it for {images}"
-    if Mark.NEW_IMAGES in marks and of_new:
+    if Mark.NEW_IMAGES in marks and about_new:
         text += "; ° significant for new images alone"
-    classes = " and classes" if any(h.kind_about("new classes") for h in summary.primary) else ""
+    classes = " and classes" if any(p.kind_about("new classes") for p in summary.primary) else ""
     text += f"; no mark: significantly lower for {images}{classes}"
     text += "; ? not judged" if Mark.UNJUDGED in marks else ""
-    yield f"{text} ({by}, {pairs} pairs a set)" if families[-1] > 1 else text
+    yield f"{text} ({adjustment}, {pairs} pairs a set)" if families[-1] > 1 else text
 
 
 def _of_sets(summary: Summary) -> Iterator[str]:
     sets = summary.primary
-    few = [h for h in sets if h.displayed_kinds[0] == "open" and h.scored.n_tasks < FEW_TASKS]
-    if few and (summary.columns or summary.tallies):
-        where = f" on {len(few)} of {len(sets)} sets" if len(sets) > 1 else ""
+    small = [p for p in sets if p.displayed_kinds[0] == "open" and p.scored.n_tasks < FEW_TASKS]
+    if small and (summary.columns or summary.tallies):
+        where = f" on {len(small)} of {len(sets)} sets" if len(sets) > 1 else ""
         yield f"fewer than {FEW_TASKS} tasks{where}: an exact test for each verdict in --details"
     if near := {score.method for score in summary.scores if score.near_perfect is not None}:
         methods = many(len(near), "method")
         yield f"above {ABOVE:g} %, where ± covers too little ({methods}): bounds in --details"
-    if grouped := _datasets(h for h in sets if h.units.groups):
+    if grouped := _datasets(p for p in sets if p.units.groups):
         yield f"{grouped}: {GROUPED}"
-    for kind in dict.fromkeys(kind for h in sets for kind in h.displayed_kinds):
-        if bounded := [str(h.scored) for h in sets if kind in h.units.bounded]:
+    for kind in dict.fromkeys(kind for primary in sets for kind in primary.displayed_kinds):
+        if bounded := [str(p.scored) for p in sets if kind in p.units.bounded]:
             yield f"{AT_MOST} for {ABOUT[kind]} on {listing(bounded, 4)}"
-    if within := _datasets(h for h in sets if h.units.superclasses and h.kind_about("new classes")):
+    if within := _datasets(p for p in sets if p.units.superclasses and p.kind_about("new classes")):
         yield f"{within}: new classes are other classes of the same superclasses"
 
 
@@ -536,12 +537,11 @@ def _datasets(sets: Iterable[TaskSetReport]) -> str:
     return listing([*dict.fromkeys(primary.scored.dataset for primary in sets)], 4)
 
 
-def _left_out(summary: Summary, name: Name) -> list[str]:
+def _further_options(summary: Summary, name: Name) -> list[str]:
     """Return what else is in the report, and the options for it."""
-    compared = [row.compared for row in summary.rows if row.compared]
     details, parts, notes = [], [], []
     if any(c not in row.displayed for row in summary.rows for c in row.compared):
-        details.append(f"all {sum(map(len, compared))} comparisons")
+        details.append(f"all {sum(len(row.compared) for row in summary.rows)} comparisons")
     if summary.other_sets:
         details.append(many(summary.other_sets, "more task set"))
     if details:
@@ -551,7 +551,7 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
             f"{many(summary.other_references, 'more reference method')} (--all-references)"
         )
     protocols = [primary.scored.ways_and_shots for primary in summary.primary]
-    if len(protocols) > len({*protocols}):  # some are on two data sets or more
+    if len(protocols) > len({*protocols}):
         parts.append("means over data sets (--means)")
     if summary.left_out:
         parts.append(f"{summary.left_out} made with attributes of images (--bias)")
@@ -560,19 +560,20 @@ def _left_out(summary: Summary, name: Name) -> list[str]:
     if summary.other_references and any(score.is_reference for score in summary.scores):
         notes.append(_references(summary))
     if summary.unshown:
-        unshown = listing([name(each) for each in summary.unshown], 2)
+        unshown = listing([name(method) for method in summary.unshown], 2)
         notes.append(f"answered other task sets only: {unshown}")
     return notes
 
 
 def _references(summary: Summary) -> str:
     """Say which reference methods are compared with, and why."""
-    own = {score.backbone for score in summary.scores if not score.is_reference}
-    found = {c.versus for row in summary.rows for c in row.compared} or {*summary.references}
-    same = {s.backbone in own for s in summary.scores if s.is_reference and s.method in found}
+    features = {score.backbone for score in summary.scores if not score.is_reference}
+    compared = {c.versus for row in summary.rows for c in row.compared} or {*summary.references}
+    references = [s for s in summary.scores if s.is_reference and s.method in compared]
+    on_same = {score.backbone in features for score in references}
     accurate = f"the {MOST_ACCURATE} most accurate of a set"
-    if same == {True}:
+    if on_same == {True}:
         return "reference methods: those on the same features"
-    if same == {False}:
+    if on_same == {False}:
         return f"reference methods: {accurate}, since none is on the same features"
     return f"reference methods: those on the same features; where there are none, {accurate}"

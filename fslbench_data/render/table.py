@@ -1,7 +1,6 @@
-"""The one shape of a table, and how it is written as Markdown, HTML, CSV and JSON.
+"""Tables, and how they are written as Markdown, CSV and JSON.
 
 A table for people has cells of text, one for machines plain values: an empty cell is None.
-:mod:`fslbench_data.render.console` prints it on the terminal; LaTeX has a module of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from msgspec.structs import replace
 from benchmark_spec.version import OUTPUT_SCHEMA
 
 Markup = Callable[[str], str]
-"""Writes a text in the form of some format."""
+"""Writes a text in the markup of some format."""
 
 
 class Column(Struct, frozen=True):
@@ -36,17 +35,17 @@ class Column(Struct, frozen=True):
     align
         Numbers are aligned to the right.
     once
-        What a row must have in common with the row before to leave the cell blank on the terminal.
+        Gives a key of a row; on the terminal the cell is blank if the row before has the same key.
     style
         Gives the colour of a value on the terminal.
     missing
         The text of a missing value in tables for people; files have an empty cell or null.
     group
-        What this column and neighbours of the same group belong to: a heading over theirs.
+        The heading above those of this column and of its neighbours in the same group.
     strong
-        Which rows are in bold.
+        Whether the value of a row is in bold.
     marks
-        Gives what hangs behind the value of a row, such as ~: values stay aligned.
+        Gives the marks behind the value of a row, such as ~; values stay aligned.
     optional
         Columns with a higher number are left out first where a terminal is too narrow.
     """
@@ -64,7 +63,7 @@ class Column(Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """The name, after that of its group: for formats with one line of headings."""
+        """The group and the name, for formats with one line of headings."""
         return f"{self.group} {self.name}" if self.group else self.name
 
     def text_of(self, value: object) -> str:
@@ -87,9 +86,9 @@ class Table(Struct, frozen=True):
     notes
         Sentences below the table.
     continues
-        Whether it continues the table before, under the same title, where a format can do so.
+        Whether formats that can do so set it below the table before, under the same title.
     shaded
-        Which rows are one's own, and shaded.
+        Whether a row is of the user's own results, and so shaded.
     """
 
     title: str
@@ -106,9 +105,10 @@ class Table(Struct, frozen=True):
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Groups of neighbouring columns and their widths; empty where no column has one."""
-        runs = [(name, len([*some])) for name, some in groupby(self.columns, lambda c: c.group)]
-        return runs if any(name for name, _ in runs) else []
+        """Each group with its number of neighbouring columns; empty if no column has a group."""
+        by_group = groupby(self.columns, lambda column: column.group)
+        groups = [(group, len([*columns])) for group, columns in by_group]
+        return groups if any(group for group, _ in groups) else []
 
     def cells(self, row: Any) -> list[Any]:
         """Return the values of a row."""
@@ -119,14 +119,17 @@ class Table(Struct, frozen=True):
         return [column.text_of(column.cell(row)) for column in self.columns]
 
     def marked_up(self, row: Any, plain: Markup, bold: Markup, hung: Markup) -> list[str]:
-        """Return the values of a row as texts of a format, strong ones in its bold type.
+        """Return the values of a row in some markup, strong ones in bold.
 
-        `hung` writes marks, perhaps none, in columns that have some.
+        `hung` writes the marks of a column that has some; a row's may be empty.
         """
         texts = []
         for column, text in zip(self.columns, map(plain, self.texts(row)), strict=True):
-            text = bold(text) if column.strong is not None and column.strong(row) else text
-            texts.append(text if column.marks is None else text + hung(column.marks(row)))
+            if column.strong is not None and column.strong(row):
+                text = bold(text)
+            if column.marks is not None:
+                text += hung(column.marks(row))
+            texts.append(text)
         return texts
 
 
@@ -134,8 +137,9 @@ def with_mark_columns(table: Table) -> Table:
     """Give marks columns of their own, with a star in place of bold type: for a terminal."""
     columns: list[Column] = []
     for column in table.columns:
-        whole = replace(column, name=column.heading, group="", strong=None, marks=None)
-        columns += [whole, *([Column("", partial(_stars, column))] if column.marks else [])]
+        columns.append(replace(column, name=column.heading, group="", strong=None, marks=None))
+        if column.marks is not None:
+            columns.append(Column("", partial(_stars, column)))
     return replace(table, columns=tuple(columns))
 
 
@@ -189,10 +193,10 @@ def json_text(content: dict[str, Any]) -> str:
 
 
 def _md(text: str) -> str:
-    """Return text for Markdown: neither markup nor formula, and no link, call or reference.
+    """Escape text for Markdown, and break what sites would turn into links.
 
-    Sites make links of addresses, of @names and of #numbers by themselves, unless something that
-    is not seen parts them, perhaps already.
+    Sites link addresses, @names and #numbers. An invisible space prevents it; no second one is
+    added.
     """
     plain = re.sub(r"([\\`*_{}\[\]<>|#~$]|&(?=[#\w]))", r"\\\1", one_line(text))
     return re.sub(r"@(?!\u200b)|#(?=\d)|:(?=//)|(?i:\bGH-(?=\d)|www(?=\.))", r"\g<0>&#8203;", plain)
@@ -203,5 +207,5 @@ def _hung(marks: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Put a text on one line, blanks between its words."""
+    """Put a text on one line, with a blank between words."""
     return re.sub(r"\s+", " ", text)

@@ -1,9 +1,9 @@
-"""Pages and texts made from Jinja templates, and free text in Markdown and YAML.
+"""Pages and texts from Jinja templates, and free text in Markdown and YAML.
 
-A comment on a pull request is Markdown, and what shows it turns ``@name`` into a message to
+Sites that show Markdown, as in a comment on a pull request, turn ``@name`` into a message to
 somebody, ``#1`` and addresses into links, and HTML into elements.  Markdown's own characters can be
-escaped.  Mentions and links are found afterwards, in the rendered text, so there they are
-broken by a character of no width.
+escaped.  Mentions and links are found later, in the rendered text, so a zero-width space breaks
+them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @cache
 def template(name: str, package: str = "fslbench_data") -> Template:
-    """Return a template by its path in a package; those of HTML escape what they are given."""
+    """Return a template by its path in a package; HTML templates escape their values."""
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
     environment = Environment(
@@ -42,14 +42,14 @@ def template(name: str, package: str = "fslbench_data") -> Template:
     environment.filters |= {"breakable": _breakable, "md": markdown, "paragraph": paragraph}
     environment.filters |= {"yaml": yaml_scalar, "fence": _fence}
     environment.filters["quoted"] = partial(json.dumps, ensure_ascii=False)  # JSON or TOML
-    own = Path(__file__).parents[1]  # style sheets and scripts are included as they are
-    environment.globals["included"] = lambda name: own.joinpath(name).read_text(encoding="utf-8")
+    root = Path(__file__).parents[1]  # style sheets and scripts are included as they are
+    environment.globals["included"] = lambda name: root.joinpath(name).read_text(encoding="utf-8")
     environment.globals["font_faces"] = font_faces
     return environment.get_template(name)
 
 
 def _breakable(text: str) -> Markup:
-    """Escape a text, in which lines may break after a slash, and not between ± and its number."""
+    """Escape a text; lines may break after a slash, but not between ± and its number."""
     from markupsafe import Markup, escape
 
     return escape(text).replace("/", Markup("/<wbr>")).replace("± ", "±\N{NO-BREAK SPACE}")
@@ -63,7 +63,7 @@ _YAML_NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 def markdown(text: str) -> str:
-    """Put free text in one line of Markdown that shows it as is; only `` `names` `` stay code."""
+    """Escape free text as one line of Markdown; only `` `names` `` stay code."""
     line = " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
     parts = _CODE.split(line)
     parts[::2] = [_SPECIAL.sub(r"\\\1", part) for part in parts[::2]]
@@ -71,18 +71,18 @@ def markdown(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Put free text in a paragraph of Markdown, which is no heading, list or rule."""
+    """Escape free text as a paragraph of Markdown, so that it is no heading, list or rule."""
     return _LEADING.sub(lambda m: f"{m[1]}\\" if m[1].isdigit() else f"\\{m[1]}", markdown(text))
 
 
 def _fence(text: str) -> str:
-    """Return a fence that nothing in a block of code can end."""
+    """Return a fence that no line in a block of code can end."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     return "`" * max(3, longest + 1)
 
 
 def yaml_scalar(text: str) -> str:
-    """Write text as a YAML scalar that is text: ``no``, ``null`` and ``1.0`` are quoted."""
+    """Write text as a YAML string: ``no``, ``null`` and ``1.0`` are quoted."""
     if _YAML_WORD.fullmatch(text) and text.lower() not in _YAML_NOT_TEXT:
         return text
     return f'"{"".join(map(_in_quotes, text))}"'
@@ -97,30 +97,30 @@ def _in_quotes(character: str) -> str:
 
 
 BREAK = "\u200b"
-"""A space of no width, which ends a name, number or address."""
+"""A zero-width space, which ends a name, number or address."""
 
 _LINKED = re.compile(r"[@#$&!](?=\S)|:(?=[^\s:])|\bGH-(?=\d)|www(?=\.)", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~&$!])")
 
 
 def neutral(text: str) -> str:
-    """Return the text on one printable line, its mentions, references, links and emoji broken."""
+    """Return the text on one printable line without mentions, references, links and emoji."""
     return _LINKED.sub(lambda match: match[0] + BREAK, one_line(text, most=1000))
 
 
 def escaped(text: str) -> str:
-    """Return the text as Markdown that shows it as it is, within a line or a cell of a table."""
+    """Return the text as Markdown that shows it unchanged, in a line or a cell of a table."""
     line = _MARKDOWN.sub(r"\\\1", neutral(text))
     return re.sub(r"^(\d*)([-+=.])", r"\1\\\2", line)  # no list, no heading
 
 
 def neutral_table(table: Table) -> Table:
-    """Return a table of strangers' texts; what writes it as Markdown does the escaping."""
+    """Make the untrusted texts of a table neutral; writing it as Markdown escapes them."""
 
-    def column(of: Column) -> Column:
-        return replace(of, cell=lambda row: neutral(of.text_of(of.cell(row))))
+    def neutralized(column: Column) -> Column:
+        return replace(column, cell=lambda row: neutral(column.text_of(column.cell(row))))
 
-    columns, notes = tuple(map(column, table.columns)), tuple(map(neutral, table.notes))
+    columns, notes = tuple(map(neutralized, table.columns)), tuple(map(neutral, table.notes))
     return replace(table, title=neutral(table.title), columns=columns, notes=notes)
 
 

@@ -1,4 +1,4 @@
-"""Draw figures with Vega-Altair, in colours for the colour-blind, sized for papers."""
+"""Figures drawn with Vega-Altair, in colours for the colour-blind, sized for papers."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ VERDICT_NAMES = {verdict.value: word for verdict, word in VERDICT_WORDS.items()}
 """Verdicts in words, by their sign."""
 
 TIES = ("highest, or ns from it", "significantly lower", "not judged")
-"""How the row of a method compares to the highest mean."""
+"""How a method compares to the highest mean."""
 
 COLUMN_WIDTHS = {1: 234, 2: 486}
 """Width of a figure in points: one column of 3.25 inches, or two, 6.75."""
 
 SQUARE, AXIS_WIDTH = 260, 36
-"""Points of the side of a square figure, at most, of which the vertical axis takes some."""
+"""Most points of the side of a square figure, and those that its vertical axis takes."""
 
 MOST_TICKS = 8
-"""Numbers of queries at an axis."""
+"""Most numbers of queries at an axis."""
 
 NARROW = 300
 """Points below which legends are stacked."""
 
 OWN, REFERENCE = "methods of the results", "reference methods"
-"""The origin of the methods of a figure of accuracies."""
+"""Where the methods of a figure of accuracies come from."""
 
 INK, MUTED, GRID = "#000000", "#595959", "#e3e3e3"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#595959")
@@ -45,10 +45,10 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#59
 
 COLOURS = ("#0072b2", "#d55e00", "#595959", "#7f7f7f", "#9c9c9c")
 SHAPES = ("triangle-up", "triangle-down", "circle", "square", "cross")
-"""Of the verdicts, in their order: a figure can be read without its colours."""
+"""Colours and shapes of the verdicts, in their order; shapes suffice to read a figure."""
 
 LETTERS = 8
-"""Points of a letter."""
+"""Font size in points."""
 
 LEGENDS = {
     "forest": ("verdict",),
@@ -60,13 +60,13 @@ LEGENDS = {
 """Fields with a legend, by figure."""
 
 OTHERS = "other methods"
-"""What a figure calls those that it does not name."""
+"""The name of all methods that a figure does not name."""
 
 BETWEEN = " – "
 """The separator of the names of two methods in a label."""
 
 CHARACTERS = "characters"
-"""The parameter of a chart for the length of names."""
+"""The parameter of a chart with the most characters of a name."""
 
 _SHORT_LABEL = (
     f"length(datum.label) <= {CHARACTERS} ? datum.label : indexof(datum.label, '{BETWEEN}') < 0 "
@@ -78,12 +78,12 @@ _SHORT_LABEL = (
 
 
 class Figure(Struct, frozen=True):
-    """A figure without its drawing.
+    """The content of a figure.
 
     Attributes
     ----------
     chart
-        Of :data:`CHARTS`.
+        One of :data:`CHARTS`.
     caption
         The level, the kind of interval and the number of tasks.
     """
@@ -95,53 +95,57 @@ class Figure(Struct, frozen=True):
 
 
 def drawn(figure: Figure, width: float, title: str = "") -> dict[str, Any]:
-    """Return the Vega-Lite of a figure for a paper, so many points wide, without its caption."""
+    """Return the Vega-Lite of a figure for a paper, `width` points wide, without its caption."""
     width = min(width, SQUARE) if figure.chart == "scatter" else width
     rows = _short_rows(figure.rows)
     chart = CHARTS[figure.chart](require("altair", "report"), width, rows)
-    own = {"pre_transform": False}  # whatever transformer a notebook has set for its own
-    spec: dict[str, Any] = finished(chart, title, "", width).to_dict(context=own)
+    context = {"pre_transform": False}  # whatever transformer a notebook has set
+    spec: dict[str, Any] = finished(chart, title, "", width).to_dict(context=context)
     legend = spec["config"]["legend"]
     fields = LEGENDS.get(figure.chart, ())
     fitting = _fitting_entries(rows, fields, width)
     legend["columns"] = min(3, fitting)
     entries = sum(len({row.get(field) for row in rows}) for field in fields)
     if width < NARROW or (len(fields) > 1 and entries > fitting):
-        # legends below each other, for which Altair has no name
+        # one legend below the other, for which Altair has no name
         legend["layout"] = {"bottom": {"direction": "vertical"}}
     return spec
 
 
 def _fitting_entries(rows: Rows, fields: Sequence[str], width: float) -> int:
-    """Count the entries of legends that fit in a row below a figure, at least one."""
-    label, *values = (
-        max((len(str(row.get(field, ""))) for row in rows), default=0)
-        for field in ("label", *fields)
-    )
-    room = width - max(AXIS_WIDTH, 0.55 * LETTERS * min(label, _characters(width)))
-    return max(1, int(room / (3 * LETTERS + 0.55 * LETTERS * max(values, default=0))))
+    """Count the legend entries that fit in a row below a figure, at least one."""
+
+    def longest(field: str) -> int:
+        return max((len(str(row.get(field, ""))) for row in rows), default=0)
+
+    room = width - max(AXIS_WIDTH, 0.55 * LETTERS * min(longest("label"), _characters(width)))
+    entry = 3 * LETTERS + 0.55 * LETTERS * max(map(longest, fields), default=0)
+    return max(1, int(room / entry))
 
 
 def _short_rows(rows: Rows) -> Rows:
-    """Leave out of the names of methods the features that they all have."""
+    """Leave the features that all methods share out of their names."""
     fields = ("label", "method", "named")
     names = {row[field] for row in rows for field in fields if field in row} - {OTHERS}
     features = {name.rpartition("/")[0] for name in names}
-    (shared,) = features if len(features) == 1 and len(names) > 1 else ("",)
+    shared = len(features) == 1 and len(names) > 1 and "" not in features
     if not shared or any(BETWEEN in name for name in names):
         return rows
     short = {name: name.rpartition("/")[2] for name in names}
-    return [{k: short.get(v, v) if k in fields else v for k, v in row.items()} for row in rows]
+    return [
+        {**row, **{field: short.get(row[field], row[field]) for field in fields if field in row}}
+        for row in rows
+    ]
 
 
 def finished(chart: Chart, title: str, caption: str = "", width: float = COLUMN_WIDTHS[2]) -> Chart:
-    """Return the chart with its width, letters and colours, and title and caption, if any."""
+    """Return the chart with its width, fonts and colours, and a title and caption, if any."""
     alt = require("altair", "report")
-    per_line = int(width / 3.9)
+    line_length = int(width / 3.9)
     fit = alt.AutoSizeParams(type="fit-x", contains="padding")
     chart = chart.properties(width=width, autosize=fit)
     if title or caption:
-        above, below = wrap(title, round(per_line * 0.75)), wrap(caption, per_line)
+        above, below = wrap(title, round(line_length * 0.75)), wrap(caption, line_length)
         chart = chart.properties(title=alt.TitleParams(above, subtitle=below))
     text = {"labelColor": INK, "titleColor": INK, "labelFontSize": LETTERS}
     titled = text | {"titleFontSize": LETTERS, "titleFontWeight": "normal"}
@@ -162,12 +166,12 @@ def finished(chart: Chart, title: str, caption: str = "", width: float = COLUMN_
 
 
 def _characters(width: float) -> int:
-    """Return how many of a name's characters there is room for at an axis."""
+    """Return how many characters of a name have room at an axis."""
     return round(0.4 * width / (0.55 * LETTERS))
 
 
 def series(alt: Any) -> Any:
-    """Return the colours of things side by side."""
+    """Return the colours of series side by side."""
     return alt.Scale(range=[*SERIES])
 
 
@@ -176,7 +180,7 @@ def _base(alt: Any, rows: Rows) -> Chart:
 
 
 def _placed(alt: Any) -> Any:
-    """Return the order of `place`; without it rows that come later would keep that of others."""
+    """Sort by `place`; otherwise later layers would keep the order of earlier ones."""
     return alt.EncodingSortField(field="place", op="min", order="ascending")
 
 
@@ -185,18 +189,18 @@ Looks = tuple[str, Mapping[str, str]]
 
 
 def _intervals(alt: Any, rows: Rows, x: Any, shapes: Looks, colours: Looks) -> Chart:
-    """Draw a row per label: the first interval as a thick line, the next as a thin one, a mark."""
+    """Draw a row per label: a mark, the first interval as a thick line and the next as a thin."""
     base, field = _base(alt, rows), shapes[0]
 
-    def looks(kind: Any, of: str, values: Mapping[str, str]) -> Any:
-        present = {row.get(of) for row in rows}
-        there = {name: look for name, look in values.items() if name in present}
-        scale = alt.Scale(domain=[*there], range=[*there.values()])
-        silent = {"legend": None} if present == {TIES[2]} else {}
-        return kind(f"{of}:N", title=None, scale=scale, **silent)
+    def encoding(channel: Any, name: str, looks: Mapping[str, str]) -> Any:
+        present = {row.get(name) for row in rows}
+        used = {value: look for value, look in looks.items() if value in present}
+        scale = alt.Scale(domain=[*used], range=[*used.values()])
+        no_legend = {"legend": None} if present == {TIES[2]} else {}
+        return channel(f"{name}:N", title=None, scale=scale, **no_legend)
 
     y = alt.Y("label:N", sort=_placed(alt), title=None, axis=alt.Axis(labelExpr=_SHORT_LABEL))
-    colour, shape = looks(alt.Color, *colours), looks(alt.Shape, *shapes)
+    colour, shape = encoding(alt.Color, *colours), encoding(alt.Shape, *shapes)
     parts = [
         base.mark_rule(strokeWidth=1.2).encode(x="low_new:Q", x2="high_new:Q"),
         base.mark_rule(strokeWidth=4, opacity=0.75).encode(x=x, x2="high:Q"),
@@ -208,7 +212,7 @@ def _intervals(alt: Any, rows: Rows, x: Any, shapes: Looks, colours: Looks) -> C
 
 
 def _forest(alt: Any, width: float, rows: Rows) -> Chart:
-    """Draw paired differences; the axis names the better methods by direction."""
+    """Draw paired differences; the axis names the better method of each direction."""
     first, second = _only(rows, "subject", "first"), _only(rows, "versus", "others")
     sides = f"{second} better ← → {first} better"
     if len(sides) > 0.2 * width:
@@ -216,14 +220,15 @@ def _forest(alt: Any, width: float, rows: Rows) -> Chart:
     axis = alt.Axis(titleAnchor="end" if width < NARROW else "middle")
     x = alt.X("low:Q", title=["difference, points", sides], axis=axis)
     zero = _base(alt, [{"zero": 0}]).mark_rule(color=INK, strokeDash=[3, 2]).encode(x="zero:Q")
-    names = VERDICT_NAMES.values()
-    looks = (("verdict", dict(zip(names, of, strict=True))) for of in (SHAPES, COLOURS))
-    intervals = _intervals(alt, rows, x, *looks)
+    verdicts = VERDICT_NAMES.values()
+    shapes: Looks = ("verdict", dict(zip(verdicts, SHAPES, strict=True)))
+    colours: Looks = ("verdict", dict(zip(verdicts, COLOURS, strict=True)))
+    intervals = _intervals(alt, rows, x, shapes, colours)
     return (zero + intervals).properties(height=alt.Step(LETTERS + 5))
 
 
 def _only(rows: Rows, field: str, several: str) -> str:
-    """Return the value that all rows have, the last part of a name, or else a word for several."""
+    """Return the last part of the name that all rows have, or `several` if they differ."""
     names = {str(row[field]) for row in rows}
     return names.pop().rpartition("/")[2] if len(names) == 1 else several
 
@@ -267,13 +272,13 @@ def _scatter(alt: Any, width: float, rows: Rows) -> Chart:
 
 
 def _tail(name: str, width: float) -> str:
-    """Return the end of a name for which an axis has room: methods differ there."""
+    """Return as much of the end of a name, where methods differ, as fits at an axis."""
     most = 2 * _characters(min(width, SQUARE))
     return name if len(name) <= most else f"…{name[1 - most :]}"
 
 
 def _queries(alt: Any, _width: float, rows: Rows) -> Chart:
-    """Draw the half-width of the open interval by queries a class (Figure 4 of the same)."""
+    """Draw the half-width of the open interval by queries per class (Figure 4 of Lafargue)."""
     tried = sorted({row["Q"] for row in rows})
     ticks = tried[:: -(-len(tried) // MOST_TICKS)]
     base = _base(alt, rows).encode(
@@ -290,7 +295,7 @@ def _queries(alt: Any, _width: float, rows: Rows) -> Chart:
 
 
 def _ladder(alt: Any, _width: float, rows: Rows) -> Chart:
-    """Return the accuracy and worst-class accuracy of some methods on the steps of a ladder."""
+    """Draw the accuracy and worst-class accuracy of methods on the steps of a ladder."""
     base = _base(alt, rows).encode(
         x=alt.X("step:N", sort=_placed(alt), title=None, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("method:N", sort=None),
@@ -310,14 +315,15 @@ def _ladder(alt: Any, _width: float, rows: Rows) -> Chart:
 
 
 def _worst(alt: Any, _width: float, rows: Rows) -> Chart:
-    """Return the accuracy against worst-class accuracy of methods on the last step of a ladder."""
+    """Draw accuracy against worst-class accuracy of methods on the last step of a ladder."""
     names = list(dict.fromkeys(row["named"] for row in rows))
-    bold = alt.Legend(symbolOpacity=1)
-    looks = cycle(SERIES)
-    colours = alt.Scale(domain=names, range=[MUTED if n == OTHERS else next(looks) for n in names])
+    opaque = alt.Legend(symbolOpacity=1)
+    series_colours = cycle(SERIES)
+    colours = [MUTED if name == OTHERS else next(series_colours) for name in names]
     shapes = alt.Scale(domain=names, range=["circle", "square", "triangle-up", "cross", "diamond"])
+    colour = alt.Scale(domain=names, range=colours)
     base = _base(alt, rows).encode(
-        color=alt.Color("named:N", title=None, scale=colours, legend=bold)
+        color=alt.Color("named:N", title=None, scale=colour, legend=opaque)
     )
     axis = alt.Scale(zero=False)
     x = alt.X("accuracy:Q", title="accuracy, %", scale=axis)
@@ -326,7 +332,7 @@ def _worst(alt: Any, _width: float, rows: Rows) -> Chart:
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
         x=x,
         y=y,
-        shape=alt.Shape("named:N", title=None, scale=shapes, legend=bold),
+        shape=alt.Shape("named:N", title=None, scale=shapes, legend=opaque),
         tooltip=["method:N", "accuracy:Q", "worst:Q"],
     )
     across = rules.encode(x=alt.X("low:Q", scale=axis), x2="high:Q", y=y)
@@ -358,4 +364,4 @@ CHARTS: dict[str, Callable[[Any, float, Rows], Chart]] = {
     "worst": _worst,
     "conclusive": _conclusive,
 }
-"""By kind: drawn with Altair, so many points wide, from rows."""
+"""Functions that draw a figure, by its kind, from Altair, a width in points and rows."""

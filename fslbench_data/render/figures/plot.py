@@ -1,4 +1,4 @@
-"""Figures of a paper from results, and their files: PDF and SVG with text as text, PNG."""
+"""A paper's figures, and their files: PDF and SVG with text as text, PNG."""
 
 from __future__ import annotations
 
@@ -32,18 +32,17 @@ from fslbench_data.scoring.selection import Names, Selected, Selection, Sources,
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
 LEAST_WIDTH, MOST_WIDTH = 150, 1000
-"""Points."""
+"""Bounds on a figure's width in points."""
 
-PAGE, MANY = 640, 30
-"""Points of a page's height, and rows that fit on one whatever the figure."""
+PAGE, FITTING_ROWS = 640, 30
+"""Points of a page's height, and rows that fit on a page in any figure."""
 
 ENDINGS = (".pdf", ".png", ".svg")
 
 _DOTS = 300
-"""Dots of a PNG an inch."""
+"""Dots per inch of a PNG."""
 
-_MINUS = r"(?<!\S)-(?=\d)"
-"""A hyphen in place of a sign."""
+_HYPHEN_AS_MINUS = r"(?<!\S)-(?=\d)"
 
 
 class Drawing(Struct, frozen=True):
@@ -54,11 +53,11 @@ class Drawing(Struct, frozen=True):
     figure
         Its title, its caption with level, intervals and tasks, and its data as rows.
     columns
-        As wide as one column of a paper (3.25 inches) or as two (6.75).
+        1 or 2: as wide as one column of a paper (3.25 inches) or as two (6.75).
     width
-        In points, in place of `columns`.
+        The width in points, in place of `columns`.
     title
-        Above the figure; by default there is none, since papers have captions.
+        The text above the figure; by default none, since papers have captions.
     """
 
     figure: Figure
@@ -72,13 +71,13 @@ class Drawing(Struct, frozen=True):
 
     @property
     def svg(self) -> str:
-        """The figure as SVG, texts as texts."""
+        """The figure as SVG, with text as text."""
         return _svg(self._spec())
 
     @property
     def caption(self) -> str:
         """The level, kinds of interval, and numbers of tasks."""
-        return f"{self.figure.title}. {re.sub(_MINUS, '−', self.figure.caption)}"
+        return f"{self.figure.title}. {re.sub(_HYPHEN_AS_MINUS, '−', self.figure.caption)}"
 
     def _spec(self) -> dict[str, Any]:
         return drawn(self.figure, self.width or COLUMN_WIDTHS[self.columns], self.title)
@@ -101,8 +100,9 @@ class Drawing(Struct, frozen=True):
         check_figure_path(path)  # before anything is drawn
         spec = self._spec()
         write_chart(spec, path)
-        grows = isinstance(spec.get("height"), dict) and len(self.figure.rows) > MANY
-        found = re.search(r'<svg[^>]* height="([\d.]+)', _svg(spec)) if grows else None
+        height_by_rows = isinstance(spec.get("height"), dict)
+        may_be_tall = height_by_rows and len(self.figure.rows) > FITTING_ROWS
+        found = re.search(r'<svg[^>]* height="([\d.]+)', _svg(spec)) if may_be_tall else None
         if found and (height := float(found[1])) > PAGE:
             message = f"the figure is {height:.0f} points tall, a page has about {PAGE}"
             fix = "choose fewer with --method, --dataset or --task-set"
@@ -222,7 +222,7 @@ def figure_of(
         draw = rows.ladder if kind == "ladder" else rows.worst
         return draw(ladders[0], selection.level, methods)
     if kind == "forest" and len(methods) == 1:
-        return rows.forest(_of_one(selected, *methods))
+        return rows.forest(_against_others(selected, *methods))
     if kind == "means":
         return rows.means(report_on(selected))
     sets = sets_of(selected)
@@ -244,14 +244,14 @@ def figure_of(
     return rows.scatter(sets[0], *methods)
 
 
-def _of_one(selected: Selected, method: str) -> list[TaskSetReport]:
+def _against_others(selected: Selected, method: str) -> list[TaskSetReport]:
     """Compare a method with every other one, on each task set."""
     sets = []
-    for each in report_on(selected).sets:
-        if method in each.methods:
-            others = [name for name in each.methods if name != method]
-            every = each.only([method, *others])
-            sets.append(replace(every, requested=every.requested[:1]))
+    for task_set in report_on(selected).sets:
+        if method in task_set.methods:
+            others = [name for name in task_set.methods if name != method]
+            ordered = task_set.only([method, *others])
+            sets.append(replace(ordered, requested=ordered.requested[:1]))
     if not sets:
         raise no_results([method], selected)
     return sets
@@ -283,13 +283,13 @@ def write_chart(spec: dict[str, Any], path: Path) -> None:
 
 
 def _svg(spec: dict[str, Any]) -> str:
-    """Draw SVG that holds its fonts."""
+    """Draw an SVG that embeds its fonts."""
     svg = str(renderer().vegalite_to_svg(spec))
     return re.sub(r"(<svg[^>]*>)", rf"\1<style>{font_faces()}</style>", svg, count=1)
 
 
 def packed(png: bytes) -> bytes:
-    """Return the same picture in fewer bytes, by a palette where its colours allow it."""
+    """Return the same picture in fewer bytes, with a palette if its colours allow it."""
     image = require("PIL.Image", "report").open(BytesIO(png))
     colours = image.getcolors(256)
     if colours and all(colour[3] == 255 for _, colour in colours):

@@ -1,4 +1,4 @@
-"""What figures show, as rows of plain values, each figure with its caption."""
+"""Figures as rows of plain values, with their captions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ MOST_COMPARED = 30
 """Comparisons in the figure of a summary, at most."""
 
 MOST_PAIRS = 1000
-"""Comparisons among which the clearest is."""
+"""Comparisons among which the clearest is sought, at most."""
 
 CLOSED_ERROR_BARS, ERROR_BARS = "usual intervals", "separate intervals"
 
@@ -60,7 +60,7 @@ Codes = NDArray[np.int8]
 
 
 def forest(sets: Sequence[TaskSetReport]) -> Figure:
-    """Return paired differences: of one task set, the largest first, or of a pair on several."""
+    """Return paired differences on one task set, the largest first, or of one pair on several."""
     pairs = [(each, c.displayed) for each in sets for c in each.comparisons]
     if len(sets) == 1:
         pairs.sort(key=lambda pair: -pair[1].difference.mean)
@@ -79,9 +79,9 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
 
 
 def summary_forest(summary: Summary) -> Figure | None:
-    """Return the differences of the first method, by data set and shots; None without any.
+    """Return the differences of the first method by data set and shots, or None without any.
 
-    A single method is compared with those in its summary's table, the best of several with the
+    A single method is compared with those in its summary's table, the best of several with all
     others.
     """
     pairs = [*islice(compared(summary), MOST_COMPARED)]
@@ -90,7 +90,7 @@ def summary_forest(summary: Summary) -> Figure | None:
 
 
 def clearest(summary: Summary) -> Pair | None:
-    """Return the comparison of a summary with the largest ratio of difference to half-width."""
+    """Return the comparison of a summary whose difference has the most half-widths."""
 
     def ratio(pair: Pair) -> float:
         difference = pair[1].difference
@@ -100,33 +100,37 @@ def clearest(summary: Summary) -> Pair | None:
 
 
 def compared(summary: Summary) -> Iterator[Pair]:
-    """Give the comparisons of a summary as they are displayed, each with its task set."""
+    """Yield the comparisons of a summary as they are displayed, each with its task set."""
     for row in summary.rows:
         yield from ((row.primary, comparison.displayed) for comparison in row.displayed)
     for column in summary.columns:
-        each, (first, *others) = column.primary, summary.methods
-        there = [name for name in others if name in column.by_method]
-        if first in column.by_method and there:
-            of = each.methods.index
-            found = each.comparisons_of(of(first), np.array([of(name) for name in there]))
-            yield from ((each, comparison.displayed) for comparison in found)
+        task_set, (first, *others) = column.primary, summary.methods
+        answering = [name for name in others if name in column.by_method]
+        if first in column.by_method and answering:
+            position = task_set.methods.index
+            versus = np.array([position(name) for name in answering])
+            comparisons = task_set.comparisons_of(position(first), versus)
+            yield from ((task_set, comparison.displayed) for comparison in comparisons)
 
 
 def _forest(
     sets: Sequence[TaskSetReport], pairs: Sequence[Pair], *, reasons: bool = True
 ) -> Figure:
-    """Return differences; of some about which nothing is concluded the caption gives `reasons`."""
+    """Return differences; with `reasons` the caption says why nothing is concluded about some."""
     methods, others = {c.method for _, c in pairs}, {c.versus for _, c in pairs}
-    if len(sets) > 1:
-        labels = [f"{e.scored}{f': {c.versus}' if len(others) > 1 else ''}" for e, c in pairs]
+    if len(sets) > 1 and len(others) > 1:
+        labels = [f"{task_set.scored}: {c.versus}" for task_set, c in pairs]
+    elif len(sets) > 1:
+        labels = [str(task_set.scored) for task_set, _ in pairs]
+    elif len(methods) > 1:
+        labels = [f"{c.method}{BETWEEN}{c.versus}" for _, c in pairs]
     else:
-        before = "" if len(methods) == 1 else "{}" + BETWEEN
-        labels = [f"{before.format(c.method)}{c.versus}" for _, c in pairs]
+        labels = [c.versus for _, c in pairs]
     versus = min(others) if len(others) == 1 else "others"
     title = f"{min(methods)} compared with {versus}" if len(methods) == 1 else "Methods compared"
     rows = [
         {
-            "label": name,
+            "label": label,
             "subject": c.method,
             "versus": c.versus,
             "mean": c.difference.mean,
@@ -134,7 +138,7 @@ def _forest(
             "verdict": VERDICT_NAMES[c.verdict.value],
             "shown": f"{difference_text(c)}; {c.reason}" if c.reason else difference_text(c),
         }
-        for name, (_, c) in zip(labels, pairs, strict=True)
+        for label, (_, c) in zip(labels, pairs, strict=True)
     ]
     caption = set_caption(sets, [c.difference.tasks for _, c in pairs])
     if any(c.verdict.value in "+-0" for _, c in pairs):
@@ -143,26 +147,28 @@ def _forest(
         caption += f" Shapes and colours: significant for {about} or not (ns){many}."
     caption += _of_one_model(name for _, c in pairs for name in c.of_one_model)
     for reason in dict.fromkeys(c.reason for _, c in pairs if c.reason and reasons):
-        of = [name for name, (_, c) in zip(labels, pairs, strict=True) if c.reason == reason]
-        caption += _without_verdict(of, reason)
+        unjudged = [
+            label for label, (_, c) in zip(labels, pairs, strict=True) if c.reason == reason
+        ]
+        caption += _without_verdict(unjudged, reason)
     return Figure("forest", on_sets(title, sets), caption, placed(rows))
 
 
 def accuracies(each: TaskSetReport) -> Figure:
-    """Return mean accuracies on a task set, from the highest down."""
-    first, *_ = each.displayed_kinds
-    tie, lower, alone = TIES
+    """Return mean accuracies on a task set, the highest first."""
+    first = each.displayed_kinds[0]
+    tied, lower, unjudged = TIES
     standing: dict[str, str] = {}
     if each.ties is not None and first in each.ties.tied:
-        tied = each.ties.tied[first]
-        standing = dict.fromkeys(each.ties.methods, lower) | dict.fromkeys(tied, tie)
-    own = {*each.methods[: len(each.requested)]}
+        standing = dict.fromkeys(each.ties.methods, lower)
+        standing |= dict.fromkeys(each.ties.tied[first], tied)
+    own = own_methods(each)
     rows = [
         {
             "label": score.method,
             "mean": score.accuracy.mean,
             **_both_ends([score.intervals[kind] for kind in each.displayed_kinds]),
-            "standing": standing.get(score.method, alone),
+            "standing": standing.get(score.method, unjudged),
             "whose": OWN if score.method in own else REFERENCE,
             "shown": plus_minus(score.intervals[first]) + (f"; {PREFIX}" if score.prefix else ""),
         }
@@ -181,10 +187,10 @@ def accuracies(each: TaskSetReport) -> Figure:
 
 
 def means(report: Report) -> Figure:
-    """Return means over data sets of the same ways and shots, from the highest down."""
+    """Return means over data sets of the same ways and shots, the highest first."""
     by_method: dict[str, list[DatasetMean]] = {}
-    found = [row for row in report.dataset_means if row.versus is None]
-    protocols = dict.fromkeys(row.tasks for row in found)
+    of_methods = [row for row in report.dataset_means if row.versus is None]
+    protocols = dict.fromkeys(row.tasks for row in of_methods)
     if len(protocols) != 1:
         if protocols:
             raise SubmissionError(
@@ -196,7 +202,7 @@ def means(report: Report) -> Figure:
             "there is no mean over data sets",
             expected="methods that all answer two data sets or more, of the same ways and shots",
         )
-    for row in found:
+    for row in of_methods:
         by_method.setdefault(row.method, []).append(row)
     own = {name for each in report.sets for name in own_methods(each)}
     rows = [
@@ -210,43 +216,45 @@ def means(report: Report) -> Figure:
         }
         for method, (first, *more) in sorted(by_method.items(), key=lambda item: -item[1][0].mean)
     ]
-    tasks, datasets = (found[0].ways, found[0].shots), found[0].datasets
-    sets = [each for each in primary_sets(report.sets) if each.scored.ways_and_shots == tasks]
+    example = of_methods[0]
+    datasets, protocol = example.datasets, (example.ways, example.shots)
+    sets = [each for each in primary_sets(report.sets) if each.scored.ways_and_shots == protocol]
     caption = set_caption(sets, [each.scored.n_tasks for each in sets])
     caption += f" Each of {listing(datasets, 12)} counts alike, and they are fixed."
     scores = (score for each in sets for score in each.scores if score.method in by_method)
     caption += _of_one_model(score.method for score in scores if score.of_one_model)
-    title = f"Means over {len(datasets)} data sets, {found[0].tasks}"
+    title = f"Means over {len(datasets)} data sets, {example.tasks}"
     return Figure("accuracies", title, caption, placed(rows))
 
 
 def scatter(each: TaskSetReport, first: str, second: str) -> Figure:
-    """Return accuracies of two methods task by task; equal pairs are one point."""
+    """Return the accuracies of two methods task by task; equal pairs are one point."""
     if first == second:
         raise SubmissionError(f"{first} is named twice", expected="two methods")
     for name in (first, second):
         if name not in each.methods:
             raise UnknownNameError("method", name, each.methods, where=str(each.scored))
-    at = [each.methods.index(name) for name in (first, second)]
-    tasks = int(each.counts.tasks[at].min())
-    x, y = (100.0 * each.counts.correct[i, :tasks] / each.counts.queries_per_task[i] for i in at)
-    pairs, number = np.unique(np.stack([x, y], axis=1), axis=0, return_counts=True)
+    positions = [each.methods.index(name) for name in (first, second)]
+    counts = each.counts
+    n_tasks = int(counts.tasks[positions].min())
+    x, y = (100.0 * counts.correct[i, :n_tasks] / counts.queries_per_task[i] for i in positions)
+    points, numbers = np.unique(np.stack([x, y], axis=1), axis=0, return_counts=True)
     rows: list[Row] = [
         {"first": a, "second": b, "tasks": n}
-        for (a, b), n in zip(pairs.tolist(), number.tolist(), strict=True)
+        for (a, b), n in zip(points.tolist(), numbers.tolist(), strict=True)
     ]
-    low, high = (float(f(np.concatenate([x, y]))) for f in (np.min, np.max))
+    low, high = float(points.min()), float(points.max())
     rows += [{"end": low}, {"end": high}, {"x": first, "y": second}]
     c = each.only((first, second)).comparisons[0].displayed
-    direction = f"{c.method} minus {c.versus}: {difference_text(c)} points"
-    about = set_caption([each], [tasks], lines=False) + _of_one_model(c.of_one_model)
+    difference = f"{c.method} minus {c.versus}: {difference_text(c)} points"
+    about = set_caption([each], [n_tasks], lines=False) + _of_one_model(c.of_one_model)
     about += _without_verdict([f"{c.method}, {c.versus}"] if c.reason else [], c.reason)
-    caption = f"Pearson's r = {correlation(x, y)}. {direction}. {about}"
+    caption = f"Pearson's r = {correlation(x, y)}. {difference}. {about}"
     return Figure("scatter", on_sets(f"{first} (x) and {second} (y)", [each]), caption, tuple(rows))
 
 
 def correlation(x: Any, y: Any) -> str:
-    """Return Pearson's correlation over tasks as text; undefined if a method's are equal."""
+    """Return Pearson's correlation over tasks as text; undefined if a method's are all equal."""
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return "undefined"
     return f"{np.corrcoef(x, y)[0, 1]:z.2f}"
@@ -255,22 +263,22 @@ def correlation(x: Any, y: Any) -> str:
 def conclusive(
     sets: Sequence[TaskSetReport], counted: Sequence[NDArray[np.bool_]] | None = None
 ) -> Figure:
-    """Return how many comparisons are conclusive by each kind of claim, over task sets together.
+    """Return how many comparisons each kind of claim calls conclusive, over task sets together.
 
-    Of the task sets that reuse no image; else of those where some can be left out, else of all.
-    `counted` are masks (F, M) of the pairs of each task set that count, by default its own.
+    Counts are of the task sets that reuse no image, else of those with leave-one-out intervals,
+    else of all.  `counted` are masks (F, M) of the pairs that count, by default each set's own.
     """
     masks = [each.counted for each in sets] if counted is None else counted
     included = [(each, mask) for each, mask in zip(sets, masks, strict=True) if mask.any()]
     leading = [each.displayed_kinds[0] for each, _ in included]
     first = next((kind for kind in ("open", "images") if kind in leading), "closed")
     included = [pair for pair, kind in zip(included, leading, strict=True) if kind == first]
-    # where there are verdicts by the field's habit, their pairs: shares of others do not compare
-    habit = [
+    # if some pairs have verdicts by the field's habit, count only these, so that shares compare
+    with_habit = [
         (each, mask & (claims_of(each).get(CLOSED_ERROR_BARS, np.int8(-1)) >= 0))
         for each, mask in included
     ]
-    included = [(each, mask) for each, mask in habit if mask.any()] or included
+    included = [(each, mask) for each, mask in with_habit if mask.any()] or included
     if not included:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
     codes: dict[str, list[Codes]] = {}
@@ -281,40 +289,40 @@ def conclusive(
     rows = [
         {
             "kind": claim,
-            "share": 100.0 * (number.share or 0.0),
-            "shown": f"{number.conclusive} of {number.compared}",
+            "share": 100.0 * (count.share or 0.0),
+            "shown": f"{count.conclusive} of {count.compared}",
         }
-        for claim, number in counts.items()
-        if number.compared
+        for claim, count in counts.items()
+        if count.compared
     ]
-    of = [each for each, _ in included]
+    shown = [each for each, _ in included]
     tasks = [int(t) for each, mask in included for t in np.unique(each.pairs.tasks[mask])]
     caption = (
-        f"{set_caption(of, tasks, lines=False)} {capital(ERROR_BARS)}: those of the two methods do "
-        "not overlap; usual ones are of tasks that reuse images. Else 0 lies outside the interval "
-        "of the difference."
+        f"{set_caption(shown, tasks, lines=False)} {capital(ERROR_BARS)}: those of the two methods "
+        "do not overlap; usual ones are of tasks that reuse images. Else 0 lies outside the "
+        "interval of the difference."
     )
-    return Figure("conclusive", on_sets("Conclusive comparisons", of), caption, placed(rows))
+    return Figure("conclusive", on_sets("Conclusive comparisons", shown), caption, placed(rows))
 
 
 def claims_of(report: TaskSetReport) -> dict[str, Codes]:
     """Return verdicts (F, M) by claim, from the field's habit to the most careful; -1: none.
 
-    They are positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`.
+    Codes are positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`.
     """
-    primary, lead = report.interval_kind, report.displayed_kinds[0]
-    if lead == "closed":
-        bars = {CLOSED_ERROR_BARS: report.pairs.direct}
-    elif primary == lead:
-        bars = {CLOSED_ERROR_BARS: report.closed_verdicts, ERROR_BARS: report.pairs.direct}
+    primary, first = report.interval_kind, report.displayed_kinds[0]
+    if first == "closed":
+        claims = {CLOSED_ERROR_BARS: report.pairs.direct}
+    elif first == primary:
+        claims = {CLOSED_ERROR_BARS: report.closed_verdicts, ERROR_BARS: report.pairs.direct}
     else:
-        direct = report.pairs_of(lead).direct
-        bars = {CLAIMS[primary]: report.pairs.verdict, ERROR_BARS: direct}
-    return bars | {CLAIMS[kind]: report.pairs_of(kind).verdict for kind in report.displayed_kinds}
+        direct = report.pairs_of(first).direct
+        claims = {CLAIMS[primary]: report.pairs.verdict, ERROR_BARS: direct}
+    return claims | {CLAIMS[kind]: report.pairs_of(kind).verdict for kind in report.displayed_kinds}
 
 
 def ladder(report: Ladder, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Return the accuracy and wAcc of methods on the steps of a ladder; of all, or of some."""
+    """Return the accuracy and wAcc of `methods`, by default all, on the steps of a ladder."""
     rows = [
         {
             "method": method,
@@ -326,22 +334,22 @@ def ladder(report: Ladder, level: float, methods: Sequence[str] = ()) -> Figure:
         }
         for method, steps in report.scores(level).items()
         if not methods or method in methods
-        for step, of in steps.items()
-        for measure, interval in (("accuracy", of.accuracy), ("wAcc", of.worst))
+        for step, score in steps.items()
+        for measure, interval in (("accuracy", score.accuracy), ("wAcc", score.worst))
     ]
     return _of_ladder("ladder", report, level, "accuracy and worst-class accuracy by step", rows)
 
 
 def worst(report: Ladder, level: float, methods: Sequence[str] = ()) -> Figure:
-    """Return accuracy on random tasks against wAcc on the last step; some may be named.
+    """Return accuracy on random tasks against wAcc on the last step, with `methods` named.
 
-    As Figures 5 and S1 of Zheng et al. (ECCV 2024); on the last step where no method answered
-    random tasks.
+    Both are on the last step if no method answered random tasks (Figures 5 and S1 of Zheng et al.,
+    ECCV 2024).
     """
     scores = report.scores(level)
     answered = {step for steps in scores.values() for step in steps}
-    steps = map(step_of, reversed(report.infos))
-    last = next((step for step in steps if step in answered), "")
+    last_first = map(step_of, reversed(report.infos))
+    last = next((step for step in last_first if step in answered), "")
     first = "random" if "random" in answered else last
     rows = [
         {
@@ -349,11 +357,11 @@ def worst(report: Ladder, level: float, methods: Sequence[str] = ()) -> Figure:
             "named": method if not methods or method in methods else OTHERS,
             "accuracy": on_first.accuracy.mean,
             **ends(on_first.accuracy),
-            "worst": of.worst.mean,
-            **ends(of.worst, "worst_{}"),
+            "worst": on_last.worst.mean,
+            **ends(on_last.worst, "worst_{}"),
         }
         for method, steps in scores.items()
-        if (of := steps.get(last)) and (on_first := steps.get(first))
+        if (on_last := steps.get(last)) and (on_first := steps.get(first))
     ]
     order = {name: i for i, name in enumerate(methods)}
     rows.sort(key=lambda row: order.get(str(row["named"]), len(order)))
@@ -374,14 +382,14 @@ def _of_ladder(kind: str, report: Ladder, level: float, about: str, rows: Sequen
     caption = f"{intervals}. {tasks_text(tasks)} a step."
     if left_out := report.left_out:
         caption += f" Not shown, without counts by class: {', '.join(left_out)}."
-    there = {row["method"] for row in rows if row.get("named") != OTHERS}
-    caption += _of_one_model(name for name in report.of_one_model if name in there)
+    named = {row["method"] for row in rows if row.get("named") != OTHERS}
+    caption += _of_one_model(name for name in report.of_one_model if name in named)
     title = f"{report.dataset}/{report.name}: {about}"
     return Figure(kind, title, caption, placed(rows) if kind == "ladder" else tuple(rows))
 
 
 def queries(sweeps: Iterable[str | Path]) -> Figure:
-    """Return sweeps of the number of queries, as ``fslbench-build query-size`` writes them."""
+    """Return half-widths by queries per class from files of ``fslbench-build query-size``."""
     rows: list[Row] = []
     about: dict[str, None] = {}
     for path in map(Path, sweeps):
@@ -412,7 +420,7 @@ def queries(sweeps: Iterable[str | Path]) -> Figure:
 
 
 def _finite(value: Any) -> float | None:
-    """Return a number, or None where there is none."""
+    """Return a finite number, or None for None."""
     if value is None:
         return None
     if not isfinite(value):
@@ -421,19 +429,27 @@ def _finite(value: Any) -> float | None:
 
 
 def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: bool = True) -> str:
-    """Return level, kinds of interval, numbers of tasks; with `lines` the second is drawn thin."""
+    """Return level, kinds of interval and numbers of tasks; `lines` draw the second kind thin."""
+    end = 2 if lines else None
 
-    def named(first: int, end: int | None) -> str:
-        every = [(kind, each.scored) for each in sets for kind in each.displayed_kinds[first:end]]
-        texts = [f"{ABOUT[kind]} ({family_in(scored, kind)})" for kind, scored in every]
+    def names(kinds: slice) -> str:
+        texts = [
+            f"{ABOUT[kind]} ({family_in(each.scored, kind)})"
+            for each in sets
+            for kind in each.displayed_kinds[kinds]
+        ]
         return " and ".join(dict.fromkeys(texts))
 
-    about, more = named(0, 1), named(1, 2 if lines else None)
+    about, more = names(slice(1)), names(slice(1, end))
     if more:
         about = f"thick lines for {about}, thin lines for {more}" if lines else f"{about}, {more}"
-    displayed = [(k, each) for each in sets for k in each.displayed_kinds[: 2 if lines else None]]
-    bounds = listing([*dict.fromkeys(ABOUT[k] for k, each in displayed if k in each.units.bounded)])
-    note = f" {AT_MOST} for {bounds}." if bounds else ""
+    bounded = [
+        ABOUT[kind]
+        for each in sets
+        for kind in each.displayed_kinds[:end]
+        if kind in each.units.bounded
+    ]
+    note = f" {AT_MOST} for {listing([*dict.fromkeys(bounded)])}." if bounded else ""
     with_runs = [each for each in sets if each.displayed_kinds[0] != "closed"]
     several = [score for each in with_runs for score in each.scores if score.runs > 1]
     if text := new_runs_text({s.runs for s in several}, runs_word(several)):
@@ -442,13 +458,13 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
 
 
 def _of_one_model(names: Iterable[str]) -> str:
-    """Return which methods have one training run, as a sentence after a caption."""
+    """Return a sentence for the caption on methods with one training run; empty without any."""
     text = one_model_text([*dict.fromkeys(names)])
     return f" {capital(text)}." if text else ""
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:
-    """Return about which methods nothing is concluded, and why, as a sentence after a caption."""
+    """Return a sentence for the caption on what nothing is concluded about; empty without any."""
     return f" Nothing is concluded about {listing(labels, 4)}: {reason}." if labels else ""
 
 
@@ -459,7 +475,7 @@ def tasks_text(tasks: Iterable[int]) -> str:
 
 
 def placed(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the rows with their places, which the axis follows."""
+    """Return the rows with their `place`, which the axis follows."""
     return tuple({**row, "place": i} for i, row in enumerate(rows))
 
 
@@ -469,11 +485,11 @@ def on_sets(title: str, sets: Sequence[TaskSetReport]) -> str:
 
 
 def _both_ends(intervals: Sequence[Interval | DatasetMean]) -> dict[str, float | None]:
-    """Return the ends of the first interval, and of the next, None if there is none."""
-    first, second = (*intervals, None)[:2]
-    return ends(first) | ends(second, "{}_new")
+    """Return the ends of the first interval and of the next, which are None if there is none."""
+    second = intervals[1] if len(intervals) > 1 else None
+    return ends(intervals[0]) | ends(second, "{}_new")
 
 
 def ends(interval: Interval | DatasetMean | None, key: str = "{}") -> dict[str, float | None]:
-    """Return the ends of an interval."""
+    """Return the ends of an interval by `key`."""
     return {key.format(end): getattr(interval, end, None) for end in ("low", "high")}

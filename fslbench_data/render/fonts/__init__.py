@@ -1,4 +1,4 @@
-"""The fonts of figures and pages, which are the same whatever fonts a machine has."""
+"""The fonts of figures and pages, the same on every machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from benchmark_spec.extras import require
 
 FAMILY = "FSLBench Sans, Helvetica, Arial, sans-serif"
-"""What figures and pages are set in; the others are for letters that the first does not have."""
+"""The font family of figures and pages; the first lacks some letters, which others have."""
 
 REGULAR = str(Path(__file__).with_name("FSLBenchSans-Regular.ttf"))
 

@@ -1,7 +1,7 @@
 """The report page: one HTML file that needs neither a server nor the network.
 
-``make`` collects the content as plain values, which ``templates/page.html.j2`` displays; its
-script selects, sorts and draws them.
+:func:`make.page_content` collects plain values; ``templates/page.html.j2`` displays them, and its
+script selects, sorts and draws.
 """
 
 INDEX = "index.html"

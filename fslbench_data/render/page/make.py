@@ -1,4 +1,4 @@
-"""The report page: what it shows, and ``fslbench report`` and ``report_page()``, which make it."""
+"""The content of the report page, and ``report_page()``, which makes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fslbench_data.render.templating import template
 from fslbench_data.scoring.bias import Ladder, bias_on
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
-from fslbench_data.scoring.scores import PREFIX
+from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.selection import Names, Selected, Selection, Sources, select
 from fslbench_data.scoring.summary import Summary, summarize
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -44,19 +44,19 @@ MOST_CHOSEN = 50
 """Methods with pairs and tasks on a page, at most."""
 
 LEVELS = (0.9, 0.95, 0.99)
-"""Levels that can be chosen on a page, and the one it was made with."""
+"""Levels that can be chosen on a page, besides the one it was made with."""
 
-MOST_METHODS = MOST_ANSWERED = 50
-"""Methods of the results in a summary's table, at most; of more only the main level has one."""
+MOST_METHODS = 50
+"""Methods of the results in a summary's table, at most; with more, only the main level has one."""
 
 Values = dict[str, Any]
 Floats = NDArray[np.float64]
 ByLevel = Mapping[float, TaskSetReport]
 Upper = tuple[NDArray[Any], NDArray[Any]]
-"""Rows and columns of the pairs."""
+"""Rows and columns of the pairs, those of the upper triangle."""
 
 SIGNS = {-1: " ", **{i: verdict.value for i, verdict in enumerate(VERDICTS)}}
-"""Of verdicts; blank where there is none."""
+"""Signs of verdicts by code; a blank for none."""
 
 
 def page_content(
@@ -67,60 +67,61 @@ def page_content(
     arguments: str = "",
     progress: Callable[[str], object] = lambda _: None,
 ) -> Values:
-    """Return a page's content: its template has ``answers`` and ``pictures``, its script the rest.
+    """Return a page's content: ``answers`` and ``pictures`` for its template, else for its script.
 
-    The page opens at the level of `selected`, and holds pairs and tasks of its methods; by default
-    of those of the submission, then of the reference methods with the highest means,
-    :data:`MOST_CHOSEN` in all.  The commands on it have `arguments`: files and release as the
-    command line names them.
+    The page opens at the level of `selected` and holds pairs and tasks of its methods, by default
+    those of the submission, then the reference methods with the highest means, :data:`MOST_CHOSEN`
+    in all.  The commands on it have `arguments`: files and release as the command line names them.
     """
     ladders: Sequence[Ladder] = ()
     if selected.left_out or any(info.name.attributes for info in selected.infos):
         progress("task sets made with attributes")
         ladders = bias_on(selected.on_ladders()).ladders
     queries = None
-    if sweeps:  # a figure which no choice on the page changes
+    if sweeps:
         files = [part for sweep in sweeps for part in ("--sweep", str(sweep))]
         command = shlex.join(["fslbench", "plot", "queries", *files, "-o", "queries.pdf"])
         queries = figure_values(rows.queries(sweeps), command)
-    level = selected.selection.level
-    levels = sorted({*LEVELS, level})
+    main_level = selected.selection.level
+    levels = sorted({*LEVELS, main_level})
     reports: dict[float, Report] = {}
-    for each in levels:
+    for level in levels:
 
-        def at_level(task_set: str, at: str = f"{100 * each:.8g} %") -> None:
-            progress(f"{at}, {task_set}")
+        def say(task_set: str, percent: str = f"{100 * level:.8g} %") -> None:
+            progress(f"{percent}, {task_set}")
 
-        other = next(iter(reports.values()), None)
-        reports[each] = report_on(selected, each, at_level, other)
-    main = reports[level]
-    answered = {method for each in main.sets for method in each.methods}
+        at_other_level = next(iter(reports.values()), None)
+        reports[level] = report_on(selected, level, say, at_other_level)
+    main = reports[main_level]
+    answered = {method for task_set in main.sets for method in task_set.methods}
     names = tuple(name for name in selected.methods if name in answered)
     requested = selected.selection.methods or _chosen(selected, main)
     chosen = tuple(name for name in requested if name in answered)
-    indices = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
-    if not indices:
+    positions = [i for i, each in enumerate(main.sets) if {*chosen} & {*each.methods}]
+    if not positions:
         raise no_results(requested, selected)
     progress("what the page holds")
+    by_level = [{level: reports[level].sets[i] for level in levels} for i in positions]
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # more threads wait for each other
-        by_level = [{at: reports[at].sets[i] for at in levels} for i in indices]
-        made = pool.map(lambda each: _set(each, level, names, chosen), by_level)
-        sets, some = zip(*made, strict=True)
+        made = pool.map(lambda each: _set(each, main_level, names, chosen), by_level)
+        sets, chosen_reports = zip(*made, strict=True)
     of_release = set(selected.references.methods) if selected.references else set()
-    few = max(len(each.requested) for each in main.sets) <= MOST_ANSWERED  # more have many pairs
-    summaries = {at: summarize(report) for at, report in reports.items() if few or at == level}
-    opens = _opening(summaries[level])
+    few = max(len(each.requested) for each in main.sets) <= MOST_METHODS  # more have many pairs
+    summaries = {
+        level: summarize(report) for level, report in reports.items() if few or level == main_level
+    }
+    opens = _opening(summaries[main_level])
     progress("pictures")
-    hard = hard_tasks(selected.infos, [main.sets[i] for i in indices], chosen, ladders)
+    hard = hard_tasks(selected.infos, [main.sets[i] for i in positions], chosen, ladders)
     return {
-        "answers": [_summary_values(at, whole) for at, whole in summaries.items()],
+        "answers": [_summary_values(level, summary) for level, summary in summaries.items()],
         "pictures": pictures_html(selected.release, [*hard], opens["sets"], images),
         "opens": opens,
         "release": main.signature.release,
-        "signature": {str(at): str(report.signature) for at, report in reports.items()},
+        "signature": {str(level): str(report.signature) for level, report in reports.items()},
         "unbound": bool(main.signature.unbound),
         "arguments": arguments,
-        "level": level,
+        "level": main_level,
         "levels": levels,
         "kinds": {
             kind: {
@@ -137,8 +138,8 @@ def page_content(
         "reference": [name in of_release for name in names],
         "chosen": [names.index(name) for name in chosen],
         "sets": sets,
-        "conclusive": _conclusive(some, levels, of_release),
-        "ladders": [_ladder(each, levels) for each in ladders if each.by_method],
+        "conclusive": _conclusive(chosen_reports, levels, of_release),
+        "ladders": [_ladder(ladder, levels) for ladder in ladders if ladder.by_method],
         "queries": queries,
     }
 
@@ -146,79 +147,84 @@ def page_content(
 def _opening(summary: Summary) -> Values:
     """Choose the comparison on which the page opens: the clearest of the summary."""
     method, versus, where = next(iter(summary.methods), None), None, None
-    if found := rows.clearest(summary):
-        each, pair = found
-        method, versus, where = pair.method, pair.versus, str(each.scored)
+    if clearest := rows.clearest(summary):
+        task_set, comparison = clearest
+        method, versus, where = comparison.method, comparison.versus, str(task_set.scored)
     sets = [str(primary.scored) for primary in summary.primary]
     return {"method": method, "versus": versus, "set": where, "sets": sets}
 
 
-def _summary_values(at: float, whole: Summary) -> Values:
-    """Return sentences and table of a summary, of at most :data:`MOST_METHODS` methods."""
-    (table,), _, sentences = summary_paper(replace(whole, methods=whole.methods[:MOST_METHODS]))
-    left = len(whole.methods) - MOST_METHODS
-    cut = [f"… and {many(left, 'more method')}: fslbench score."] if left > 0 else []
-    table = replace(table, rows=[*table.rows], notes=(*table.notes, *cut))
-    return {"level": at, "sentences": sentences, "table": table}
+def _summary_values(level: float, summary: Summary) -> Values:
+    """Return the sentences and table of a summary with at most :data:`MOST_METHODS` methods."""
+    cut = replace(summary, methods=summary.methods[:MOST_METHODS])
+    (table,), _, sentences = summary_paper(cut)
+    more = len(summary.methods) - MOST_METHODS
+    note = (f"… and {many(more, 'more method')}: fslbench score.",) if more > 0 else ()
+    table = replace(table, rows=[*table.rows], notes=(*table.notes, *note))
+    return {"level": level, "sentences": sentences, "table": table}
 
 
 def _chosen(selected: Selected, report: Report) -> tuple[str, ...]:
-    """Return the submission's methods, then the references, the highest means first if too many."""
-    place: dict[str, list[float]] = {}
-    for each in report.sets:
-        means = np.array([score.accuracy.mean for score in each.scores])
-        for name, rank in zip(each.methods, np.argsort(np.argsort(-means)), strict=True):
-            place.setdefault(name, []).append(float(rank) / len(means))
+    """Return the submission's methods, then references; if too many, those that rank highest."""
+    ranks: dict[str, list[float]] = {}
+    for task_set in report.sets:
+        means = np.array([score.accuracy.mean for score in task_set.scores])
+        for name, rank in zip(task_set.methods, np.argsort(np.argsort(-means)), strict=True):
+            ranks.setdefault(name, []).append(float(rank) / len(means))
     chosen: list[str] = []
     for part in selected.parts:
-        left = MOST_CHOSEN - len(chosen)
-        own = [name for name in part.methods if name in place]
-        best = sorted(own, key=lambda name: (np.mean(place[name]), name))[:left]
-        chosen += [name for name in own if name in set(best)]
+        room = MOST_CHOSEN - len(chosen)
+        answering = [name for name in part.methods if name in ranks]
+        best = {*sorted(answering, key=lambda name: (np.mean(ranks[name]), name))[:room]}
+        chosen += [name for name in answering if name in best]
     return tuple(chosen)
 
 
 def _set(
-    at: ByLevel, level: float, names: Sequence[str], chosen: Sequence[str]
+    by_level: ByLevel, main_level: float, names: Sequence[str], chosen: Sequence[str]
 ) -> tuple[Values, ByLevel]:
-    """Return a task set, of which `at` are the reports by level, and of the chosen methods alone.
+    """Return the values of a task set, and its reports on the chosen methods alone, by level.
 
-    Half-widths and ties are by kind of interval: `shown` are the displayed kinds, and `kinds` these
-    and the primary one.  `pairs` are row by row of the upper triangle, their verdicts
-    a text of signs for each claim, blank where there is none.
+    Half-widths and ties are by kind of interval: `shown` are the displayed kinds, `kinds` these and
+    the primary one.  Pairs are in the row order of the upper triangle; their verdicts are a text of
+    signs for each claim, blank for none.
     """
-    each = at[level]
-    kinds = list(dict.fromkeys((*each.displayed_kinds, *each.kinds)))
-    position = {method: i for i, method in enumerate(each.methods)}
+    report = by_level[main_level]
+    kinds = list(dict.fromkeys((*report.displayed_kinds, *report.kinds)))
+    position = {method: i for i, method in enumerate(report.methods)}
     members = [method for method in chosen if method in position]
-    some = {key: report.only(members) for key, report in at.items()}
-    counts = some[level].counts  # shared, so that pairs are computed once
-    some = {key: replace(report, counts=counts) for key, report in some.items()}
-    right = [row[:n] for row, n in zip(counts.correct, counts.tasks, strict=True)]
-    shares = [100.0 * row / n for row, n in zip(right, counts.queries_per_task, strict=True)]
+    of_members = {level: each.only(members) for level, each in by_level.items()}
+    counts = of_members[main_level].counts  # shared, so that pairs are computed once
+    of_members = {level: replace(each, counts=counts) for level, each in of_members.items()}
+    main = of_members[main_level]
+    correct = [row[:n] for row, n in zip(counts.correct, counts.tasks, strict=True)]
+    shares = [100.0 * row / n for row, n in zip(correct, counts.queries_per_task, strict=True)]
     upper = np.triu_indices(len(members), 1)
-    tasks = np.broadcast_to(some[level].pairs.tasks, some[level].requested.shape)
+    tasks = np.broadcast_to(main.pairs.tasks, main.requested.shape)
     values = {
-        "dataset": each.scored.dataset,
-        "task_set": each.scored.task_set,
-        "T": each.scored.n_tasks,
-        "shot": each.scored.protocol.shot,
+        "dataset": report.scored.dataset,
+        "task_set": report.scored.task_set,
+        "T": report.scored.n_tasks,
+        "shot": report.scored.protocol.shot,
         "kinds": kinds,
-        "shown": list(each.displayed_kinds),
-        "carried": each.interval_kind,
-        "members": [names.index(method) for method in each.methods],
-        "tasks": [int(score.accuracy.tasks) for score in each.scores],
-        "mean": [score.accuracy.mean for score in each.scores],
-        "prefix": [score.prefix for score in each.scores],
+        "shown": list(report.displayed_kinds),
+        "carried": report.interval_kind,
+        "members": [names.index(method) for method in report.methods],
+        "tasks": [int(score.accuracy.tasks) for score in report.scores],
+        "mean": [score.accuracy.mean for score in report.scores],
+        "prefix": [score.prefix for score in report.scores],
         "chosen": [position[method] for method in members],
         "unit": counts.queries_per_task.tolist(),
-        "counts": [row.tolist() for row in right],
+        "counts": [row.tolist() for row in correct],
         "r": _correlations(shares, upper),
         "pair_tasks": tasks[upper].tolist(),
-        "diff": _json_numbers(some[level].pairs.difference[upper]),
-        "at": {str(key): _at_level(at[key], some[key], kinds, upper) for key in at},
+        "diff": _json_numbers(main.pairs.difference[upper]),
+        "at": {
+            str(level): _at_level(by_level[level], of_members[level], kinds, upper)
+            for level in by_level
+        },
     }
-    return values, some
+    return values, of_members
 
 
 def _correlations(shares: Sequence[Floats], upper: Upper) -> list[str]:
@@ -230,38 +236,42 @@ def _correlations(shares: Sequence[Floats], upper: Upper) -> list[str]:
             for i, j in pairs
         ]
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.atleast_2d(np.corrcoef(shares))  # all pairs at once
-    flat = np.ptp(shares, axis=1) == 0
-    return ["undefined" if flat[i] or flat[j] else f"{found[i, j]:z.2f}" for i, j in pairs]
+        r = np.atleast_2d(np.corrcoef(shares))  # all pairs at once
+    constant = np.ptp(shares, axis=1) == 0
+    return ["undefined" if constant[i] or constant[j] else f"{r[i, j]:z.2f}" for i, j in pairs]
 
 
 def _at_level(
-    report: TaskSetReport, some: TaskSetReport, kinds: Sequence[IntervalKind], upper: Upper
+    report: TaskSetReport, of_members: TaskSetReport, kinds: Sequence[IntervalKind], upper: Upper
 ) -> Values:
+    """Return what depends on the level; pairs are those of the chosen methods."""
     ties, position = report.ties, {method: i for i, method in enumerate(report.methods)}
-    reserved = np.flatnonzero((some.of_stopped | some.of_prefix)[upper]).tolist()
-    reasons = {str(k): some.reason(int(upper[0][k]), int(upper[1][k])) for k in reserved}
+    unjudged = np.flatnonzero((of_members.of_stopped | of_members.of_prefix)[upper]).tolist()
+    reasons = {str(k): of_members.reason(int(upper[0][k]), int(upper[1][k])) for k in unjudged}
     note = "None of this is about new images." if report.displayed_kinds[0] == "closed" else ""
     if report.design is not None:
         note = unseen_text(report.design.classes, report.level)
     return {
         "note": note,
-        "half": {
-            kind: [i and i.halfwidth for i in (s.intervals.get(kind) for s in report.scores)]
-            for kind in kinds
-        },
+        "half": {kind: [_halfwidth(score, kind) for score in report.scores] for kind in kinds},
         "contest": [position[name] for name in ties.methods] if ties else [],
         "tied": {
             kind: [position[name] for name in tied]
             for kind, tied in (ties.tied.items() if ties else ())
         },
-        "pairs": {kind: _json_numbers(some.pairs_of(kind).halfwidth[upper]) for kind in kinds},
+        "pairs": {
+            kind: _json_numbers(of_members.pairs_of(kind).halfwidth[upper]) for kind in kinds
+        },
         "claims": {
             claim: "".join(SIGNS[code] for code in codes[upper].tolist())
-            for claim, codes in rows.claims_of(some).items()
+            for claim, codes in rows.claims_of(of_members).items()
         },
         "reason": {k: reason for k, reason in reasons.items() if reason},
     }
+
+
+def _halfwidth(score: Score, kind: IntervalKind) -> float | None:
+    return score.intervals[kind].halfwidth if kind in score.intervals else None
 
 
 def _json_numbers(values: Floats) -> list[float | None]:
@@ -274,25 +284,26 @@ def _conclusive(
 ) -> dict[str, Values]:
     """Count conclusive comparisons by data set and leading kind of interval, then by level.
 
-    If there are methods of results, those of the release are not compared with each other.
+    If there are results, the release's methods are not compared with each other.
     """
-    alike: dict[str, list[tuple[ByLevel, NDArray[np.bool_]]]] = {}
-    for each in sets:
-        report = each[levels[0]]
+    groups: dict[str, list[tuple[ByLevel, NDArray[np.bool_]]]] = {}
+    for by_level in sets:
+        report = by_level[levels[0]]
         own = np.array([method not in of_release for method in report.methods], np.bool_)
         counted = report.counted & (own[:, None] | own if of_release else True)
         name = f"{report.scored.dataset} {report.displayed_kinds[0]}"
-        alike.setdefault(name, []).append((each, counted))
-    return {
-        name: {
-            str(at): figure_values(
-                rows.conclusive([each[at] for each, _ in some], [counted for _, counted in some])
-            )
-            for at in levels
-        }
-        for name, some in alike.items()
-        if any(counted.any() for _, counted in some)
-    }
+        groups.setdefault(name, []).append((by_level, counted))
+    figures: dict[str, Values] = {}
+    for name, group in groups.items():
+        masks = [counted for _, counted in group]
+        if any(mask.any() for mask in masks):
+            figures[name] = {
+                str(level): figure_values(
+                    rows.conclusive([by_level[level] for by_level, _ in group], masks)
+                )
+                for level in levels
+            }
+    return figures
 
 
 def _ladder(report: Ladder, levels: Sequence[float]) -> Values:
@@ -301,10 +312,8 @@ def _ladder(report: Ladder, levels: Sequence[float]) -> Values:
         "name": f"{report.dataset}/{report.name}",
         "dataset": report.dataset,
         "task_set": report.task_set,
-        **{
-            draw.__name__: {str(at): figure_values(draw(report, at)) for at in levels}
-            for draw in (rows.ladder, rows.worst)
-        },
+        "ladder": {str(level): figure_values(rows.ladder(report, level)) for level in levels},
+        "worst": {str(level): figure_values(rows.worst(report, level)) for level in levels},
     }
 
 
@@ -329,7 +338,7 @@ class Page(Struct, frozen=True):
         )
 
     def write(self, folder: str | Path) -> Path:
-        """Write ``index.html`` into a folder, which is made if it is not there; gives its path.
+        """Write ``index.html`` into a folder, made if necessary, and return its path.
 
         Raises
         ------
@@ -344,12 +353,14 @@ class Page(Struct, frozen=True):
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse, before any work and without making it, what cannot become a folder."""
-    whole = folder.absolute()
-    there = next(one for one in (whole, *whole.parents) if os.path.lexists(one))
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        why = "may not be written to" if there.is_dir() else "is no folder"
-        raise OutputError(f"{folder} cannot be a folder: {there} {why}", fix="name another folder")
+    """Refuse a path that cannot become a folder, without making it."""
+    target = folder.absolute()
+    nearest = next(path for path in (target, *target.parents) if os.path.lexists(path))
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        why = "may not be written to" if nearest.is_dir() else "is no folder"
+        raise OutputError(
+            f"{folder} cannot be a folder: {nearest} {why}", fix="name another folder"
+        )
 
 
 def report_page(
@@ -406,8 +417,8 @@ def report_page(
         level=level,
         allow_unbound=allow_unbound,
     )
-    several = results if isinstance(results, list | tuple) else [results]
-    arguments = [str(one) if isinstance(one, str | Path) else "FILE" for one in several]
+    sources = results if isinstance(results, list | tuple) else [results]
+    arguments = [str(source) if isinstance(source, str | Path) else "FILE" for source in sources]
     if release is not None:
         arguments += ["--release", release.hub or release.files.where]
     arguments += ["--unbound"] if allow_unbound else []
@@ -431,10 +442,10 @@ def page_of(
     progress: Callable[[str], object] = lambda _: None,
     **shown: Any,
 ) -> Page:
-    """Make the page of some results and of the reference methods, or without any of these alone.
+    """Make the page of some results and the reference methods, or of the latter alone.
 
-    It is written into a `folder`, if there is one, which is checked before any work.  `progress` is
-    called with what is done next; for what else is `shown` see :func:`page_content`.
+    It is written into `folder`, if given, which is checked before any work.  `progress` is called
+    with each next step; `shown` are other arguments of :func:`page_content`.
     """
     if folder is not None:
         _check_folder(Path(folder))
@@ -450,8 +461,8 @@ def page_of(
 
 
 def html(content: Values) -> str:
-    """Return the page: answers and pictures as elements, all else packed for the page's script."""
-    held = {key: content[key] for key in content if key not in ("answers", "pictures")}
-    text = msgspec.json.encode(held)
+    """Return the page; all content but answers and pictures is packed for its script."""
+    for_script = {key: content[key] for key in content if key not in ("answers", "pictures")}
+    text = msgspec.json.encode(for_script)
     packed = b64encode(gzip.compress(text, compresslevel=4, mtime=0)).decode("ascii")
     return template("render/page/templates/page.html.j2").render(**content, packed=packed)

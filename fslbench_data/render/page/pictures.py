@@ -1,4 +1,4 @@
-"""Tasks in a readable form, and the hardest task of each set in pictures."""
+"""Readable tasks, and the hardest task of each task set in pictures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fslbench_data.tasks import TaskSetInfo
 
 
 class TaskImage(Struct, frozen=True):
-    """An image of a task, and which of the task's attributes it has, sorted."""
+    """An image of a task, with those of the task's attributes that it has, sorted."""
 
     image_id: int
     words: tuple[str, ...] = ()
@@ -39,9 +39,9 @@ class ClassRow(Struct, frozen=True):
     Attributes
     ----------
     attribute
-        What its support images share; empty where tasks are not made with attributes.
+        The attribute that its support images share; empty in tasks made without attributes.
     lacking
-        Whether its queries were to have another class's attribute, but too few images did.
+        Whether too few images had another class's attribute to be its queries.
     """
 
     name: str
@@ -52,7 +52,7 @@ class ClassRow(Struct, frozen=True):
 
 
 def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRow]:
-    """Read a task of a task set, its classes in their order and queries in theirs.
+    """Read a task of a task set, with classes and queries in their order.
 
     Raises a SpecError if the set has no such task.
     """
@@ -64,17 +64,16 @@ def task_rows(release: Release, info: TaskSetInfo, task_id: int) -> list[ClassRo
     shot, suite = info.protocol.shot, suite_of(info.name.suite)
     names = release.classes(info.dataset).column("class_name").to_pylist()
     attributes = row.get("attributes") or [""] * info.protocol.way
-    words: list[set[str]] = []  # of each image, where the task set is made with attributes
+    words: list[set[str]] = []  # of each image, in task sets made with attributes
     if suite.attributes:
         table = release.attributes(info.dataset, suite.attributes)
-        words = [set(some) for some in table.column("attributes").to_pylist()]
+        words = [set(of_image) for of_image in table.column("attributes").to_pylist()]
     queries = list(zip(row["query"], row["query_label"], strict=True))
 
     def images(ids: Iterable[int]) -> tuple[TaskImage, ...]:
-        return tuple(
-            TaskImage(i, tuple(sorted(words[i].intersection(attributes))) if words else ())
-            for i in ids
-        )
+        if not words:
+            return tuple(map(TaskImage, ids))
+        return tuple(TaskImage(i, tuple(sorted(words[i].intersection(attributes)))) for i in ids)
 
     return [
         ClassRow(
@@ -92,30 +91,31 @@ LONGEST, QUALITY = 96, 80
 """Pixels of a thumbnail's longest side, and the quality of its WebP."""
 
 TINY = 32
-"""Pixels up to which a picture is enlarged with its pixels as squares."""
+"""Pixels of a side up to which a picture is enlarged with its pixels as squares."""
 
 MOST_CLASSES, MOST_IMAGES = 10, 5
 """Classes of a task, and support images and queries of each, at most."""
 
 MOST_PICTURES, MOST_BYTES = 1000, 2_000_000
-"""What all tasks of a page take at most: pictures, and bytes of their text."""
+"""Most pictures and bytes of text of all tasks on a page."""
 
 Images = Path | Literal[True] | None
-"""The folder of images, or True for those that the release holds; None: if they are on disk."""
+"""The folder of images, or True for the release's, or None for those if they are on disk."""
 
 Credits = Mapping[int, tuple[str, str]]
 """Creator and licence of images, by id."""
 
 
 class HardTask(Struct, frozen=True):
-    """The task of a set with the lowest mean accuracy over methods; of equal ones the first.
+    """The first task of a set with the lowest mean accuracy over methods.
 
     Attributes
     ----------
     tasks
-        How many it is the hardest of: tasks 0 to `tasks` - 1.
+        The number of tasks that it is the hardest of: 0 to `tasks` - 1.
     accuracies
-        On this task, percent by method, the highest first: of the methods with the most tasks.
+        Accuracies on this task in percent by method, the highest first, of the methods that
+        answered the most tasks.
     """
 
     info: TaskSetInfo
@@ -138,14 +138,14 @@ class Thumbnail(Struct, frozen=True):
 
 
 def hardest(info: TaskSetInfo, shares: Mapping[str, NDArray[np.float64]]) -> HardTask:
-    """Find the hardest task by each method's percent of right queries on the first tasks."""
-    tasks = max(map(len, shares.values()))
-    whole = {method: share for method, share in shares.items() if len(share) == tasks}
-    totals = [fsum(column) for column in zip(*whole.values(), strict=True)]
+    """Find the hardest task, given each method's percentage of right queries on its first tasks."""
+    n_tasks = max(map(len, shares.values()))
+    complete = {method: share for method, share in shares.items() if len(share) == n_tasks}
+    totals = [fsum(of_task) for of_task in zip(*complete.values(), strict=True)]
     task_id = totals.index(min(totals))
-    here = [(float(share[task_id]), method) for method, share in whole.items()]
-    here.sort(key=lambda pair: (-pair[0], pair[1]))
-    return HardTask(info, task_id, tasks, {method: share for share, method in here})
+    accuracies = {method: float(share[task_id]) for method, share in complete.items()}
+    by_accuracy = sorted(accuracies.items(), key=lambda item: (-item[1], item[0]))
+    return HardTask(info, task_id, n_tasks, dict(by_accuracy))
 
 
 def hard_tasks(
@@ -171,56 +171,55 @@ def hard_tasks(
         if last is None or str(last) in named:
             continue
         step, shares = step_of(last), {}
-        there = {method: steps[step] for method, steps in by_method.items() if step in steps}
-        for method in [name for name in methods if name in there] or there:
-            right = there[method]  # by class (T, K), of runs (T, K, R)
-            total = last.protocol.n_query * right[0, 0].size
-            shares[method] = 100.0 * right.reshape(len(right), -1).sum(axis=1) / total
+        counts_of = {method: steps[step] for method, steps in by_method.items() if step in steps}
+        for method in [name for name in methods if name in counts_of] or counts_of:
+            correct = counts_of[method]  # by class (T, K), of runs (T, K, R)
+            total = last.protocol.n_query * correct[0, 0].size
+            shares[method] = 100.0 * correct.reshape(len(correct), -1).sum(axis=1) / total
         yield hardest(last, shares)
 
 
 def pictures_html(
     release: Release, tasks: Sequence[HardTask], first: Collection[str], images: Images
 ) -> str:
-    """Write tasks with available images, those of the sets `first` first; empty without any.
+    """Write the tasks with available images as HTML; empty if there are none.
 
-    Raises an UnknownNameError if the release is to hold pictures of these data sets, and does not.
-    Raises a SourceError if an image of the folder is missing, or one cannot be read.
+    Tasks of the sets `first` get room first.  Raises an UnknownNameError if the release should
+    hold pictures of these data sets and does not, and a SourceError if an image of the folder is
+    missing or cannot be read.
     """
-    datasets = _at_hand(release, [task.info.dataset for task in tasks], images)
-    named = {str(task.info): task for task in tasks if task.info.dataset in datasets}
-    if not named:
+    datasets = _with_pictures(release, [task.info.dataset for task in tasks], images)
+    shown = {str(task.info): task for task in tasks if task.info.dataset in datasets}
+    if not shown:
         return ""
     rows: dict[str, list[ClassRow]] = {}
-    for name in sorted(named, key=lambda name: name not in first):
-        task = named[name]
+    for name in sorted(shown, key=lambda name: name not in first):
+        task = shown[name]
         rows[name] = [
             replace(row, support=row.support[:MOST_IMAGES], queries=row.queries[:MOST_IMAGES])
             for row in task_rows(release, task.info, task.task_id)[:MOST_CLASSES]
         ]
-        if sum(len(_images(some)) for some in rows.values()) > MOST_PICTURES:
+        if sum(len(_images(of_task)) for of_task in rows.values()) > MOST_PICTURES:
             rows.popitem()
             break
-    about = {each.name: each for each in release.manifest.datasets}
+    about = {dataset.name: dataset for dataset in release.manifest.datasets}
     ids: dict[str, set[int]] = {dataset: set() for dataset in datasets}
-    for name, some in rows.items():
-        ids[named[name].info.dataset] |= {image.image_id for image in _images(some)}
+    for name, of_task in rows.items():
+        ids[shown[name].info.dataset] |= {image.image_id for image in _images(of_task)}
     small = {dataset: _thumbnails(release, dataset, images, ids[dataset]) for dataset in datasets}
     made_by = {dataset: _credits(release, dataset, ids[dataset]) for dataset in datasets}
     blocks: dict[str, str] = {}
     room = MOST_BYTES
-    for name, some in rows.items():
-        dataset = named[name].info.dataset
-        block = task_html(named[name], some, small[dataset], about[dataset], made_by[dataset])
+    for name, of_task in rows.items():
+        dataset = shown[name].info.dataset
+        block = task_html(shown[name], of_task, small[dataset], about[dataset], made_by[dataset])
         room -= len(block.encode("utf-8"))
         if room < 0:
             break
         blocks[name] = block
-    kept = {name: blocks[name] for name in named if name in blocks}
-    left = len(named) - len(kept)
     return template("render/page/templates/pictures.html.j2").render(
-        tasks=kept,
-        left=left,
+        tasks={name: blocks[name] for name in shown if name in blocks},
+        left=len(shown) - len(blocks),
         images=MOST_IMAGES,
         pictures=MOST_PICTURES,
         megabytes=MOST_BYTES / 1e6,
@@ -234,11 +233,11 @@ def task_html(
     about: Dataset,
     credits_of: Credits,
 ) -> str:
-    """Write a task: the methods' accuracies on it, its classes, and the creators of its pictures.
+    """Write a task with the methods' accuracies, its classes, and the creators of its pictures.
 
     Images that may not be passed on have no thumbnail in `small`.
     """
-    creators: dict[str, dict[str, None]] = {}  # by licence, each once
+    creators: dict[str, dict[str, None]] = {}  # by licence; the inner dict is an ordered set
     for image in _images(rows):
         creator, licence = credits_of.get(image.image_id, ("", ""))
         if creator:
@@ -250,13 +249,13 @@ def task_html(
         about=about,
         answered=_answered(task),
         accuracies=", ".join(f"{name} {share:.1f} %" for name, share in task.accuracies.items()),
-        creators="; ".join(f"{', '.join(names)} ({of})" for of, names in creators.items()),
+        creators="; ".join(f"{', '.join(names)} ({terms})" for terms, names in creators.items()),
         tiny=TINY,
     )
 
 
 def _answered(task: HardTask) -> str:
-    """Return the methods' accuracy: of one, of all the same, or from the lowest to the highest."""
+    """Say how well the methods answer a task; if they differ, from the lowest to the highest."""
     methods, right = [*task.accuracies], f"{task.mean:.1f} % of its queries rightly"
     high, low = (f"{task.accuracies[m]:.1f} % ({m})" for m in (methods[0], methods[-1]))
     if len(methods) == 1:
@@ -266,19 +265,19 @@ def _answered(task: HardTask) -> str:
     return f"{len(methods)} methods answer {right} on average, between {low} and {high}"
 
 
-def _at_hand(release: Release, datasets: Sequence[str], images: Images) -> list[str]:
-    """Return which of these data sets have images; by default none is fetched."""
-    once = dict.fromkeys(datasets)
+def _with_pictures(release: Release, datasets: Sequence[str], images: Images) -> list[str]:
+    """Return which of these data sets have pictures; by default none is fetched."""
+    datasets = [*dict.fromkeys(datasets)]
     if isinstance(images, Path):
         with_images = release.datasets_with("images")
-        return [dataset for dataset in once if dataset in with_images] or [*once]
+        return [dataset for dataset in datasets if dataset in with_images] or datasets
     held = release.datasets_with("pictures")
-    there = [dataset for dataset in once if dataset in held]
-    if images is True and not there:
+    pictured = [dataset for dataset in datasets if dataset in held]
+    if images is True and not pictured:
         where = f"release {release}" + ("" if held else ", which holds none")
         fix = "give the images as files: --images DIR, in Python images=FOLDER"
         raise UnknownNameError("pictures", "", held, where=where, fix=fix)
-    return [] if images is None and release.hub else there
+    return [] if images is None and release.hub else pictured
 
 
 def _images(rows: Sequence[ClassRow]) -> list[TaskImage]:
@@ -288,7 +287,7 @@ def _images(rows: Sequence[ClassRow]) -> list[TaskImage]:
 def _thumbnails(
     release: Release, dataset: str, images: Images, ids: Collection[int]
 ) -> dict[int, Thumbnail]:
-    """Make thumbnails by image id; of images that may not be passed on there are none."""
+    """Make thumbnails by image id; images that may not be passed on have none."""
     if isinstance(images, Path):
         paths = picture_paths(release, dataset, images)
         return {i: thumbnail(paths[i], LONGEST, str(paths[i])) for i in sorted(ids)}
@@ -308,9 +307,9 @@ def thumbnail(image: Path | bytes, longest: int, name: str) -> Thumbnail:
 
 
 def _credits(release: Release, dataset: str, ids: Collection[int]) -> Credits:
-    """Return the creator and licence of images, as far as the release has them."""
+    """Return the creator and licence of each image that the release has them of."""
     if dataset not in release.datasets_with("images"):
         return {}
     table = release.images(dataset).select(["creator", "licence"]).take(sorted(ids))
-    both = ([value or "" for value in column.to_pylist()] for column in table.columns)
-    return dict(zip(sorted(ids), zip(*both, strict=True), strict=True))
+    creators, licences = ([text or "" for text in column.to_pylist()] for column in table.columns)
+    return dict(zip(sorted(ids), zip(creators, licences, strict=True), strict=True))
