@@ -248,7 +248,9 @@ def _without_runs(task_set: TaskSetReport, methods: Sequence[str], n_own: int) -
     requested = np.zeros((number, number), np.bool_)
     requested[: len(task_set.requested)] = task_set.requested
     requested = np.triu((requested | requested.T)[np.ix_(rows, rows)], 1)[:n_own]
-    counts = replace(task_set.counts.select(rows), run_variance=0.0, run_square=0.0, pair_terms=None)
+    counts = replace(
+        task_set.counts.select(rows), run_variance=0.0, run_square=0.0, pair_terms=None
+    )
     intervals = intervals_by_kind(
         counts, task_set.interval_kind, task_set.level, task_set.designs, task_set.units
     )
