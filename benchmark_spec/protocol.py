@@ -111,6 +111,11 @@ SUITES = {
 OWN = Suite("own", "closed", "drawn elsewhere: images recur from task to task", uniform=True)
 """The suite of tasks in a log; no release has such sets."""
 
+OWN_OPEN = Suite("own_open", "open", "drawn elsewhere: no image is in two tasks")
+"""The same of tasks that share no image."""
+
+_OF_LOGS = {suite.name: suite for suite in (OWN, OWN_OPEN)}
+
 EPISODES = SUITES["episodes"]
 """Tasks that differ in shape; names of such sets have the most ways, shots and queries."""
 
@@ -169,8 +174,8 @@ def suite_of(name: str, where: str = "") -> Suite:
     """Look up a suite by name: one of :data:`SUITES`, or one made with attributes of images."""
     if name in SUITES:
         return SUITES[name]
-    if name == OWN.name:
-        return OWN
+    if name in _OF_LOGS:
+        return _OF_LOGS[name]
     match = _WITH_ATTRIBUTES.fullmatch(name)
     if match is None or (match[1] and _FAMILY_OF[match[2]] not in ALONE):
         raise UnknownNameError("suite", name, (*SUITES, WITH_ATTRIBUTES), where=where)
@@ -323,7 +328,7 @@ class TaskSetName(Struct, frozen=True, order=True):
                 expected="<suite>-<protocol>, such as open-5w5s5q",
             )
         kind = Protocol
-        if suite in (OWN.name, EPISODES.name):
+        if suite in _OF_LOGS or suite == EPISODES.name:
             kind = LoggedProtocol
         elif suite in SUITES and SUITES[suite].whole:
             kind = WholeProtocol

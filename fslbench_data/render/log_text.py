@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import ADDITIONAL_KINDS
+from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import EPISODES, IntervalKind
@@ -89,8 +89,10 @@ def notes(report: Report, log: LogFacts) -> list[str]:
     if log.sizes_known:
         seen += f" and {log.unseen:,.0f} that no task shows" if log.unseen else ", all seen"
     else:
-        seen += " seen, taken for all"
-    about = "; ".join(f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items())
+        seen += " seen" if all(map(_is_open, report.sets)) else " seen, taken for all"
+    about = [f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items()]
+    if not all(map(_is_open, report.sets)):
+        about.insert(0, f"{USUAL}: other tasks of the same images, as papers print it")
     lines = [f"Beware: {text}." for text in log.warnings]
     lines += _notes_of_methods(report.scores, log)
     for each in report.sets:
@@ -98,16 +100,15 @@ def notes(report: Report, log: LogFacts) -> list[str]:
         lines += [f"No interval for {listing(kinds)}: {reason}." for reason, kinds in missing]
         bounded = each.units.bounded.items()
         lines += [f"{AT_MOST} for {_about(log, kind)}: {reason}." for kind, reason in bounded]
-    lines.append(
-        f"Drawn from {log.classes} classes, {seen}. Percentage points. {USUAL}: other tasks of the "
-        f"same images, as papers print it; {about}. {LEGEND}."
-    )
+    drawn = f"Drawn from {log.classes} classes, {seen}. Percentage points"
+    lines.append(f"{drawn}. {'; '.join(about)}. {LEGEND}.")
     if not log.roles:
         lines.append(
             "Which images are support and which query was not logged; that all are there is "
             "taken on trust (support_ids and query_ids say it)."
         )
-    if any(score.by_queries is False and not score.run_spread for score in report.scores):
+    reused = [score for each in report.sets if not _is_open(each) for score in each.scores]
+    if any(score.by_queries is False and not score.run_spread for score in reused):
         lines.append(
             f"{QUERIES_HINT}, with --inductive, where no answer depends on the task's other "
             "queries, and the column correct (1 or 0 for each of query_ids)."
@@ -142,14 +143,21 @@ def sentence(report: Report, log: LogFacts) -> str:
             f"{log.classes} classes, {_upto(each)}{protocol.per_class} images of each, "
             f"mean accuracy: {', '.join(means)}"
         )
-    first, *others = (_about(log, kind) for kind in estimands(report, log))
+    first, *others = dict.fromkeys(_about(log, kind) for kind in estimands(report, log))
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
+    bounded = dict.fromkeys(kind for each in report.sets for kind in each.units.bounded)
+    if bounded:
+        brackets += f", at most for {listing([_about(log, kind) for kind in bounded])}"
     level = f"{100 * report.signature.level:.8g} %"
     by = ", from which queries were right," if all(s.by_queries for s in report.scores) else ""
+    n_open = sum(map(_is_open, report.sets))
+    kind = "" if n_open else "leave-one-out "
+    allow = "tasks share no image" if n_open else "which allow for tasks that reuse images"
+    if 0 < n_open < len(report.sets):
+        allow = "which allow for tasks that reuse images, where they do"
     return (
-        f"For a paper: {capital('; '.join(parts))}; {level} leave-one-out intervals{by} for {first}"
-        f"{brackets}, which allow for tasks that reuse images{_of_runs(report.scores)} (FSLBench "
-        f"{__version__})."
+        f"For a paper: {capital('; '.join(parts))}; {level} {kind}intervals{by} for {first}"
+        f"{brackets}, {allow}{_of_runs(report.scores)} (FSLBench {__version__})."
     )
 
 
@@ -182,15 +190,23 @@ def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
         "weighted equally",
         "classes": f"{_about(log, 'classes')}, with images of their own",
         "superclasses": "new superclasses, with classes of their own",
+        "open": "new images of these classes, each class weighted as often as tasks use it",
+        "class-aware": f"{_about(log, 'class-aware')}, with images of their own",
+        "superclass-aware": "new superclasses, with classes of their own",
     }
     kinds = dict.fromkeys(kind for each in report.sets for kind in each.displayed_kinds)
     return {kind: texts.get(kind, _about(log, kind)) for kind in kinds}
 
 
 def _about(log: LogFacts, kind: IntervalKind) -> str:
-    if kind == "classes" and log.superclasses:
+    if kind in ("classes", "class-aware") and log.superclasses:
         return "new classes of these superclasses"
-    return ADDITIONAL_KINDS[kind].about
+    return ABOUT[kind]
+
+
+def _is_open(task_set: TaskSetReport) -> bool:
+    """Return whether no image is in two tasks."""
+    return task_set.interval_kind == "open"
 
 
 def _methods(task_set: TaskSetReport, log: LogFacts) -> Table:
@@ -203,16 +219,19 @@ def _methods(task_set: TaskSetReport, log: LogFacts) -> Table:
     columns = [
         Column("method", lambda score: score.method),
         right("mean", lambda score: f"{score.accuracy.mean:.2f}"),
-        right(USUAL, lambda score: _width(score.accuracy)),
+        *([] if _is_open(task_set) else [right(USUAL, lambda score: _width(score.accuracy))]),
         *(
             right(f"± {_about(log, kind)}", partial(width, kind))
             for kind in task_set.displayed_kinds
         ),
     ]
     upto = _upto(task_set)
+    how = f"reused: {level} leave-one-out intervals"
+    if _is_open(task_set):
+        how = f"none in two tasks: {level} intervals"
     title = (
         f"{task_set.scored.n_tasks:,} tasks of {upto}{protocol.way} classes and "
-        f"{upto}{protocol.per_class} images of each, reused: {level} leave-one-out intervals"
+        f"{upto}{protocol.per_class} images of each, {how}"
     )
     return Table(title, tuple(columns), task_set.scores)
 

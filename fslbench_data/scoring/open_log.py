@@ -49,6 +49,7 @@ OWN_TASKS_PER_RUN = (
     "inductive changes nothing where training runs have tasks of their own: ± for new images takes "
     "tasks as a whole"
 )
+NO_REUSE = "inductive changes nothing where tasks share no image"
 NO_QUERIES = "± for new images takes tasks as a whole, though inductive: "
 
 
@@ -144,7 +145,10 @@ def _of_dataset(
     tables: list[pa.Table] = []
     for part in read.by_shots():
         part_sets, set_of_row, task_of_row = task_sets(
-            part, trained=trained is not False, inductive=bool(inductive)
+            part,
+            trained=trained is not False,
+            inductive=bool(inductive),
+            grouped=given[1] is not None,
         )
         tables.append(_results(part, part_sets, set_of_row, task_of_row))
         sets += part_sets
@@ -171,6 +175,9 @@ def _of_dataset(
     release = release_of(read.name, drawable, facts, sets)
     found = list(drawable.warnings)
     for task_set, about_run in zip(sets, about_runs, strict=True):
+        if task_set.is_open:
+            found += [NO_REUSE] * bool(inductive)
+            continue
         design = left_out_design(release, task_set.info)
         if inductive and task_set.runs_apart:
             found.append(OWN_TASKS_PER_RUN)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from analysis_sql.leave_one_out.episodes import ABSENT
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
-from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.protocol import OWN_OPEN, TaskSetName, suite_of
 from fslbench_data.release.folder import ReleaseFiles
 from fslbench_data.release.release import Release
 from fslbench_data.submission.bindings import Method
@@ -49,6 +49,11 @@ class OwnTasks(Struct, frozen=True, eq=False):
     def methods(self) -> tuple[str, ...]:
         """Names of the methods."""
         return tuple(group.method for group in self.groups)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no image is in two tasks."""
+        return self.info.name.suite == OWN_OPEN.name
 
     @property
     def runs_apart(self) -> bool:

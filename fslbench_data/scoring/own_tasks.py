@@ -22,7 +22,7 @@ from benchmark_spec.errors import (
     many,
     quoted,
 )
-from benchmark_spec.protocol import EPISODES, OWN, LoggedProtocol, TaskSetName
+from benchmark_spec.protocol import EPISODES, OWN, OWN_OPEN, LoggedProtocol, TaskSetName
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.scoring.own_release import OwnTasks, Pool, digest_of, numbered
 from fslbench_data.scoring.task_log import TaskLog
@@ -179,12 +179,15 @@ class Answers(NamedTuple):
     by_run: list[Ints]
 
 
-def task_sets(log: TaskLog, *, trained: bool, inductive: bool) -> tuple[list[OwnTasks], Ints, Ints]:
+def task_sets(
+    log: TaskLog, *, trained: bool, inductive: bool, grouped: bool = False
+) -> tuple[list[OwnTasks], Ints, Ints]:
     """Group methods that answered the same tasks, after :func:`check_rows`.
 
     Tasks are the same if name, classes and images are, in order; if runs have tasks of their own,
     each run of a method needs a run of the other with the same tasks.  If nothing is `trained`,
-    seeds that drew tasks of their own are no training runs.  Returns also for each row (R,) the
+    seeds that drew tasks of their own are no training runs.  Images that are `grouped` may share
+    groups where tasks share no image.  Returns also for each row (R,) the
     number of its set, and of its task in the set.
     """
     groups: dict[tuple[bytes, ...], list[Answers]] = {}
@@ -206,7 +209,8 @@ def task_sets(log: TaskLog, *, trained: bool, inductive: bool) -> tuple[list[Own
             _check_common_tasks(log, left[1], right[1], left[0], right[0])
     sets, (set_of_row, task_of_row) = [], np.zeros((2, len(log.method)), np.int64)
     for number, members in enumerate(groups.values()):
-        sets.append(_task_set(log, members, number, trained=trained, inductive=inductive))
+        how = {"trained": trained, "inductive": inductive, "grouped": grouped}
+        sets.append(_task_set(log, members, number, **how))
         for _, rows, _ in members:
             set_of_row[rows], task_of_row[rows] = number, np.arange(rows.shape[1])
     return sets, set_of_row, task_of_row
@@ -232,7 +236,13 @@ def _tasks_key(log: TaskLog, rows: Ints) -> tuple[bytes, ...]:
 
 
 def _task_set(
-    log: TaskLog, members: Sequence[Answers], number: int, *, trained: bool, inductive: bool
+    log: TaskLog,
+    members: Sequence[Answers],
+    number: int,
+    *,
+    trained: bool,
+    inductive: bool,
+    grouped: bool,
 ) -> OwnTasks:
     """Make a set of tasks with the results of methods: counts if all tasks have as many queries."""
     first, by_run = members[0].rows[0], members[0].by_run
@@ -240,7 +250,7 @@ def _task_set(
     run_of_task = None
     if apart and trained:
         run_of_task = np.repeat(np.arange(len(by_run)), list(map(len, by_run)))
-    info = _info(log, first, number)
+    info = _info(log, first, number, may_be_open=not grouped and run_of_task is None)
     tasks, queries = len(first), info.protocol.n_query
     most_runs = max(len(answers.rows) for answers in members)
     exact = log.queries == queries and tasks * queries * most_runs**2 <= EXACT
@@ -261,11 +271,16 @@ def _task_set(
     return OwnTasks(info, names, *ids, tuple(groups))
 
 
-def _info(log: TaskLog, rows: Ints, number: int) -> TaskSetInfo:
-    """Describe the tasks of rows, with 0 shots if the log does not say which images are support."""
+def _info(log: TaskLog, rows: Ints, number: int, *, may_be_open: bool) -> TaskSetInfo:
+    """Describe the tasks of rows, with 0 shots if the log does not say which images are support.
+
+    Those that share no image are an open set.
+    """
     images, shots = log.image_ids[rows], log.shots[rows]
     tasks, way, per_class = images.shape
     suite, shot = OWN, int(shots.max())
+    if may_be_open and tasks > 1 and np.unique(images).size == images.size:
+        suite = OWN_OPEN
     if (images < 0).any() or (shots != shots[0, 0]).any():
         suite, query = EPISODES, int(((images >= 0).sum(axis=2) - shots).max())
     elif log.roles:
@@ -421,6 +436,8 @@ def pool_of(
                 fix="list these images' groups together with images that tasks show, or leave the "
                 "class sizes out",
             )
+    elif all(task_set.is_open for task_set in sets):
+        unseen = 0.0
     else:
         unseen = unseen_images(times, seen_class)
         once, share = float((times == 1).mean()), unseen / (len(times) + unseen)
@@ -441,7 +458,8 @@ def pool_of(
                 f"{remedy}"
             )
     for task_set in sets:
-        warnings += _check_draws(log, task_set, classes, owner, grouped)
+        if not task_set.is_open:
+            warnings += _check_draws(log, task_set, classes, owner, grouped)
     superclasses: tuple[str, ...] | None = None
     if above is not None:
         by_class = texts_by_id(above, *_SUPERCLASSES, log.dataset)

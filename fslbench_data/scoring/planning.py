@@ -287,6 +287,16 @@ def plan(
         raise SubmissionError(f"{method} does not differ from itself", fix="name another method")
     answered = _answered(parts, release, methods)
     if own is not None:
+        answered = {
+            info: groups for info, groups in answered.items() if info.name.suite != "own_open"
+        }
+        if not answered:
+            raise SubmissionError(
+                "tasks that share no image are no pilot: there are as many as the images allow",
+                where=own.release.source,
+                expected="a log of tasks that reuse images",
+                fix="draw the tasks with images reused, or make a release: --suite open",
+            )
         protocol = _logged_protocol(own, answered, methods, chosen, requested_way, requested_shot)
         way, shot, queries = protocol.way, protocol.shot, [protocol.query]
     infos = _pilot_sets(release, answered, methods, chosen, way, shot, queries, suite)

@@ -200,7 +200,7 @@ def test_reasons_name_classes_as_the_log_does():
 
 
 def test_images_that_never_recur():
-    """Disjoint tasks have a bound alone, and it is said why."""
+    """Tasks that share no image have Student's interval; as soon as one recurs it is a bound."""
     rng = np.random.default_rng(0)
     pools = {c: rng.permutation(600).tolist() for c in range(8)}
     log = []
@@ -209,9 +209,22 @@ def test_images_that_never_recur():
         ids = [[1000 * c + pools[c].pop() for _ in range(3)] for c in chosen]
         row = ("m", task, chosen, ids, 1 + task % 2, 4)
         log.append(dict(zip(own_logs.ROW, row, strict=True)))
-    with pytest.raises(TaskLogError, match="100 % of the 240 images were seen once only"):
+    shown = fb.interval(log)
+    (score,) = shown.scores
+    sd = 100 * (1 / 8) * np.sqrt(40 / 39)
+    assert (score.task_set, [*score.intervals]) == ("own_open-2w1s2q", ["open", "class-aware"])
+    assert score.accuracy.halfwidth == pytest.approx(stats.t.ppf(0.975, 39) * sd / np.sqrt(40))
+    assert "none in two tasks" in str(shown)
+    assert "tasks share no image" in str(shown)
+    log[-1]["image_ids"][0][0] = next(  # of the same class in an earlier task
+        row["image_ids"][row["class_ids"].index(log[-1]["class_ids"][0])][0]
+        for row in log
+        if log[-1]["class_ids"][0] in row["class_ids"]
+    )
+    with pytest.raises(TaskLogError, match="99 % of the 239 images were seen once only"):
         fb.interval(log)
     shown = fb.interval(log, class_sizes=dict.fromkeys(range(8), 600))
+    assert "at most for new images and new classes" in " ".join(str(shown).split())
     images, classes = estimates(shown)["m", ""].values()
     # v_mc of ones and twos of four, 40 tasks; rho = 2·3/(8·600) for images
     v_mc = 100**2 * (1 / 8) ** 2 / 39
@@ -220,6 +233,22 @@ def test_images_that_never_recur():
     assert images["is_bound"]
     assert classes["halfwidth"] > images["halfwidth"]
     assert "in 0.05 tasks on average" in shown.sets[0].units.bounded["images"]
+
+
+def test_a_log_of_tasks_that_share_no_image_equals_the_open_set(embedded, example):
+    info = embedded.task_set_info("digits", "open-5w5s5q")
+    (group,) = (group for group in fb.validate(example).groups if group.info == info)
+    log = []
+    for task, right in zip(embedded.task_table(info).to_pylist(), group.counts, strict=True):
+        queries = np.array(task["query"])[np.argsort(task["query_label"], kind="stable")]
+        ids = {"support_ids": task["support"], "query_ids": queries.tolist()}
+        row = {"method": "m", "task": task["task_id"], "class_ids": task["class_ids"], **ids}
+        log.append({**row, "n_correct": int(right), "n_query": 25})
+    (score,) = fb.interval(log).scores
+    (own,) = (s for s in fb.score(example, task_sets=["open-5w5s5q"], references=False).scores)
+    for kind in ("open", "class-aware"):
+        assert score.intervals[kind].halfwidth == pytest.approx(own.intervals[kind].halfwidth)
+        assert score.intervals[kind].mean == pytest.approx(own.intervals[kind].mean)
 
 
 def _draw(rng, tasks, classes, images):
