@@ -443,26 +443,16 @@ def rank_correlation(
         for start in range(0, resamples, _RESAMPLES_AT_ONCE):
             number = min(_RESAMPLES_AT_ONCE, resamples - start)
             weights_a = _resample_weights(stream, a.shape[1], number)
-            weights_b = weights_a
-            if not same_tasks:
-                weights_b = _resample_weights(stream, b.shape[1], number)
+            weights_b = weights_a if same_tasks else _resample_weights(stream, b.shape[1], number)
             parts.append(_spearman(a @ weights_a, b @ weights_b))
         correlations = np.concatenate(parts)
         correlations = correlations[~np.isnan(correlations)]
         if correlations.size:
             tail = (1 - level) / 2
             low, high = (float(q) for q in np.quantile(correlations, [tail, 1 - tail]))
-    return RankCorrelation(
-        methods=len(a),
-        tasks=a.shape[1],
-        other_tasks=b.shape[1],
-        level=level,
-        resamples=resamples,
-        seed=seed,
-        value=None if np.isnan(value) else value,
-        low=low,
-        high=high,
-    )
+    defined = None if np.isnan(value) else value
+    tasks, other_tasks = a.shape[1], b.shape[1]
+    return RankCorrelation(len(a), tasks, other_tasks, level, resamples, seed, defined, low, high)
 
 
 def _resample_weights(stream: Stream, tasks: int, number: int) -> Floats:

@@ -110,7 +110,7 @@ def _misfit_at(
             return MisfitError(places, found[2], "", tuple(fields))
         return MisfitError([*places, found[2]], MISSING, _described(fields[found[2]])[0])
     if isinstance(info, inspect.LiteralType):
-        words = words or f"one of {listing([repr(each) for each in info.values], 20)}"
+        words = words or f"one of {listing([repr(value) for value in info.values], 20)}"
     return MisfitError(places, quoted(value), words or _in_words(message))
 
 

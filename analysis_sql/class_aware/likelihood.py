@@ -186,7 +186,7 @@ def _likeliest_ratios(shares: Shares) -> Floats:
     design = shares.design
     log_x = np.log(np.maximum(grid(design).shares, np.exp(_LEAST)))
     best = shares.log_likelihoods().argmax(axis=1)
-    found = log_x[best]
+    likeliest = log_x[best]
     inner = np.flatnonzero((best > 0) & (best < log_x.size - 1))
     low, high = log_x[best[inner] - 1], log_x[best[inner] + 1]
     for _ in range(_STEPS):
@@ -196,5 +196,5 @@ def _likeliest_ratios(shares: Shares) -> Floats:
         slope = (q_parts * p).sum(axis=1) / (q_parts.sum(axis=1) + shares.rest[inner])
         rises = (design.tasks - 1) * slope > p.sum(axis=1)
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-        found[inner] = middle
-    return np.where(best > 0, np.exp(found) / design.mean_eigenvalue, 0.0)
+        likeliest[inner] = middle
+    return np.where(best > 0, np.exp(likeliest) / design.mean_eigenvalue, 0.0)

@@ -110,18 +110,18 @@ def for_new_runs(widths: Any, terms: RunTerms, level: float) -> Any:
 
 
 def p_for_new_runs(
-    p: Any, mean: Any, widths: Any, terms: RunTerms, *, bends: bool = True, alike: Any = False
+    p: Any, mean: Any, widths: Any, terms: RunTerms, *, bends: bool = True, constant: Any = False
 ) -> Any:
     """Raise two-sided p-values to 1 minus the level at which h' ends at 0, elementwise.
 
     `p` are p-values without runs, `widths` half-widths h at :data:`REFERENCE`; NaN stays NaN.
     Between that level and the level at which h ends at 0, h is taken for Student's, with the df
     that both half-widths imply, or (h/z)² for linear in z² unless h `bends`. Where differences are
-    `alike`, h is 0 at every level.
+    `constant`, h is 0 at every level.
     """
-    p, mean, widths, alike, *all_terms = np.broadcast_arrays(p, mean, widths, alike, *terms)
+    p, mean, widths, constant, *all_terms = np.broadcast_arrays(p, mean, widths, constant, *terms)
     variance, square, noise = all_terms
-    rows = np.array((variance > 0) & (p < 1.0) & (np.isfinite(widths) | alike))  # 1 and NaN stay
+    rows = np.array((variance > 0) & (p < 1.0) & (np.isfinite(widths) | constant))  # 1 and NaN stay
     if not rows.any():
         return p
     size, v = np.abs(mean[rows]), variance[rows]
@@ -129,7 +129,7 @@ def p_for_new_runs(
     raised = p.astype(np.float64)
     raised[rows] = np.maximum(p[rows], 2.0 * stdtr(df, -size / np.sqrt(v)))  # of the runs alone
     added = np.maximum(v - noise[rows], 0.0)
-    with_both = ~alike[rows] & (added > 0)
+    with_both = ~constant[rows] & (added > 0)
     rows[rows] = with_both
     size, added, df = size[with_both], added[with_both], df[with_both]
     end = -ndtri(p[rows] / 2.0)  # infinite where p underflows
@@ -278,13 +278,15 @@ class Moments(Struct, frozen=True, dict=True):
         return RunTerms(self.run_variance, self.run_square, noise)
 
     def p_for_new_runs(
-        self, p: Any, widths: Callable[[], Any], *, bends: bool = True, alike: Any = None
+        self, p: Any, widths: Callable[[], Any], *, bends: bool = True, constant: Any = None
     ) -> Any:
-        """Raise p-values by :func:`p_for_new_runs`; `alike` are by default the constant ones."""
+        """Raise p-values by :func:`p_for_new_runs`; `constant` is by default the attribute."""
         if not np.any(self.run_variance):
             return p
-        alike = self.constant if alike is None else alike
-        return p_for_new_runs(p, self.mean, widths(), self.run_terms, bends=bends, alike=alike)
+        constant = self.constant if constant is None else constant
+        return p_for_new_runs(
+            p, self.mean, widths(), self.run_terms, bends=bends, constant=constant
+        )
 
     @property
     def constant(self) -> Any:
@@ -317,9 +319,8 @@ class Moments(Struct, frozen=True, dict=True):
 class RightQueries(Struct, frozen=True, eq=False):
     """The number of a method's runs that answer each query rightly, or a difference of shares.
 
-    `counts` (B, K·Q) are class by class in the order of the tasks' classes. `regained`
-    (runs, B, K·Q), where it is known, is the class without which a wrong answer would be right,
-    else -1.
+    `counts` (B, K·Q) are class by class in the order of the tasks' classes. `regained` (runs, B,
+    K·Q), where it is known, is the class without which a wrong answer would be right, else -1.
     """
 
     counts: NDArray[Any]

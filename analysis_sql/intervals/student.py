@@ -94,10 +94,10 @@ def mixture_quantiles(weights: Floats, errors: Floats, freedom: int, alpha: floa
     parts = _PARTS @ powers * weights.reshape(-1)[kept]
     least = np.minimum.reduceat(node, np.searchsorted(row, np.arange(len(weights))))
     first = np.floor((least + _AROUND[0]) / BLOCK) * BLOCK
-    at = (node - first[row]).astype(np.int64) + _AROUND[:, None]
-    nodes = (int(at[-1].max()) // BLOCK + 1) * BLOCK
-    at += row * nodes
-    spread = np.bincount(at.reshape(-1), parts.reshape(-1), len(weights) * nodes)
+    column = (node - first[row]).astype(np.int64) + _AROUND[:, None]
+    nodes = (int(column[-1].max()) // BLOCK + 1) * BLOCK
+    column += row * nodes
+    spread = np.bincount(column.reshape(-1), parts.reshape(-1), len(weights) * nodes)
     on_nodes = np.asarray(spread.reshape(len(weights), nodes), np.float64)
     return node_quantiles(on_nodes, np.exp(NODE * first)[:, None], freedom, alpha)
 

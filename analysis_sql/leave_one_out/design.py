@@ -82,7 +82,7 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
 
     @classmethod
     def _of(cls, tasks: Membership, superclasses: Ints | None, shots: int) -> TaskDesign:
-        made = cls(tasks, superclasses, {}, {}, shots)
+        design = cls(tasks, superclasses, {}, {}, shots)
         why: dict[LeftOut, str] = {}
         bounded: dict[LeftOut, str] = {}
         if tasks.spanning:
@@ -102,10 +102,10 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
                 bounded["classes"] = reason
             if reason := why.get("classes") or _no_superclasses(tasks, superclasses):
                 why["superclasses"] = reason
-            if np.isinf(made.bound("images")) and "images" in bounded:
+            if np.isinf(design.bound("images")) and "images" in bounded:
                 why = dict.fromkeys(LEFT_OUT, bounded.pop("images"))
                 bounded = {}
-        return replace(made, why=why, bounded=bounded)
+        return replace(design, why=why, bounded=bounded)
 
     def bound(self, name: LeftOut) -> float:
         """Return Hoeffding's bound of the variance of the mean over v_mc.
@@ -176,16 +176,16 @@ class TaskDesign(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def jackknives(self) -> Mapping[LeftOut, Jackknife]:
         """The jackknives that can be taken, in the order of :data:`LEFT_OUT`."""
-        made: dict[LeftOut, Jackknife] = {}
+        jackknives: dict[LeftOut, Jackknife] = {}
         tasks, without = self.membership, {*self.why, *self.bounded}
         if "images" not in without:
-            made["images"] = (leave_out_images if tasks.one_each else leave_out_groups)(tasks)
+            jackknives["images"] = (leave_out_images if tasks.one_each else leave_out_groups)(tasks)
         if "classes" not in without:
-            made["classes"] = leave_out_columns(tasks.has_class, tails=True)
+            jackknives["classes"] = leave_out_columns(tasks.has_class, tails=True)
         if "superclasses" not in without and self.superclass_of_class is not None:
             has = has_superclass(tasks, self.superclass_of_class)
-            made["superclasses"] = leave_out_columns(has, tails=False)
-        return made
+            jackknives["superclasses"] = leave_out_columns(has, tails=False)
+        return jackknives
 
     @property
     def takes_queries(self) -> bool:

@@ -189,13 +189,13 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def jackknives(self) -> Mapping[LeftOut, Jackknife]:
         """The jackknives that can be taken."""
-        made: dict[LeftOut, Jackknife] = {}
+        jackknives: dict[LeftOut, Jackknife] = {}
         without = {*self.why, *self.bounded}
         if "images" not in without:
-            made["images"] = self._leave_out_images()
+            jackknives["images"] = self._leave_out_images()
         if "classes" not in without:
-            made["classes"] = self._leave_out_classes()
-        return made
+            jackknives["classes"] = self._leave_out_classes()
+        return jackknives
 
     def _leave_out_images(self) -> Jackknife:
         tasks, sizes = self.tasks, self.sizes.astype(np.float64)
@@ -277,8 +277,8 @@ class EpisodeDesign(Struct, frozen=True, eq=False, dict=True):
         rows, places = np.nonzero(self.classes >= 0)
         entries = (1.0 / self.ways[rows], (rows, self.classes[rows, places]))
         columns = csr_array(entries, (self.tasks, len(self.labels)))
-        both = np.asarray(columns.T @ shape)
-        products = np.asarray((columns.T @ columns).toarray()) - both @ both.T
+        cross = np.asarray(columns.T @ shape)
+        products = np.asarray((columns.T @ columns).toarray()) - cross @ cross.T
         fit = np.linalg.pinv(products, rcond=1e-9, hermitian=True) @ np.asarray(columns.T @ rest.T)
-        explained = np.asarray(columns @ fit) - shape @ (both.T @ fit)
+        explained = np.asarray(columns @ fit) - shape @ (cross.T @ fit)
         return np.asarray(rest - explained.T)

@@ -447,11 +447,11 @@ class LeftOutLaws(Struct, frozen=True):
         spread = getattr(self.intervals_at(REFERENCE), self.name)
         widths = spread.halfwidth[self.index]
         p = np.where(np.isfinite(widths), round_significant(spread.p[self.index]), np.nan)
-        alike = np.asarray(moments.constant) & (self.independent > 0)
-        p = np.where(alike, constant_p(self.independent), p)
+        constant = np.asarray(moments.constant) & (self.independent > 0)
+        p = np.where(constant, constant_p(self.independent), p)
         at_reference = partial(round_significant, 100.0 * widths)
         bends = bool(np.isfinite(spread.df).any())
-        p = moments.p_for_new_runs(p, at_reference, bends=bends, alike=alike)
+        p = moments.p_for_new_runs(p, at_reference, bends=bends, constant=constant)
         return np.where(np.asarray(moments.all_zero), 1.0, p)
 
 

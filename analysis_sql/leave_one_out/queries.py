@@ -171,8 +171,8 @@ def _errors(
     means, query, cross = overlap
     spread = means * (1.0 - shots / size) * (size - shots) / np.maximum(size - 1.0, 1.0)
     together = np.asarray((tasks.has_class.T @ tasks.has_class).toarray())
-    both = w_s * means
-    several = 2.0 * float(both @ (together * (together - 1.0)) @ both)
+    weighted = w_s * means
+    several = 2.0 * float(weighted @ (together * (together - 1.0)) @ weighted)
     of_class = 2.0 * pairs * w_s**2 * spread, 2.0 * pairs * w_q**2 * query, pairs * w_x**2 * cross
     return several, *(np.asarray(f[numbers]) for f in of_class)  # type: ignore[return-value]
 

@@ -107,7 +107,7 @@ class LeftOutPilot(Struct, frozen=True, eq=False):
                 expected="values that differ",
             )
         tasks, influences = design.membership, Influences(design, values[None])
-        own = influences.own(0.95)
+        intervals = influences.own(0.95)
         parts: dict[LeftOut, Part] = {}
         for name, jackknife in design.jackknives.items():
             variance = float(influences.variance(name)[0])
@@ -115,17 +115,17 @@ class LeftOutPilot(Struct, frozen=True, eq=False):
             units, kurtosis, without = jackknife.units, None, 1.0
             if name == "images":
                 units = int(tasks.units_of_class.sum())
-            elif name == "classes" and own.classes is not None:
-                df = float(own.classes.df[0, 0])
+            elif name == "classes" and intervals.classes is not None:
+                df = float(intervals.classes.df[0, 0])
                 kurtosis = max(2.0 * units * (1.0 / df - 1.0 / (units - 1)) - 2.0, 0.0)
                 without = 1.0 - tasks.way / units
             elif design.superclass_of_class is not None:
                 has = has_superclass(tasks, design.superclass_of_class)
                 without = 1.0 - float(has.sum(axis=0).max()) / tasks.tasks
             parts[name] = Part(max(variance, 0.0), noise, jackknife.scale, units, kurtosis, without)
-        sizes, used = tasks.units_of_class, float(tasks.tasks_of_unit.mean())
+        sizes, appearances = tasks.units_of_class, float(tasks.tasks_of_unit.mean())
         if tasks.one_each:
-            used = tasks.tasks * tasks.way * tasks.per_class / float(sizes.sum())
+            appearances = tasks.tasks * tasks.way * tasks.per_class / float(sizes.sum())
         return cls(
             tasks=tasks.tasks,
             between=float(values.var(ddof=1)),
@@ -133,7 +133,7 @@ class LeftOutPilot(Struct, frozen=True, eq=False):
             way=tasks.way,
             per_class=tasks.per_class,
             one_each=tasks.one_each,
-            appearances=used,
+            appearances=appearances,
             parts=parts,
             why=MappingProxyType({name: absent[name] for name in LEFT_OUT if name in absent}),
             unit=design.unit,
@@ -255,9 +255,7 @@ def _rows(
             of_tasks = detectable(np.array([width]), 100.0 * sqrt(largest), power)
             smallest = hypot(of_tasks, ratio * sqrt(widened**2 - width**2))
         total = variance + runs.variance / 100.0**2
-        uncertain = False
-        if name in pilot_laws:
-            uncertain = pilot.parts[name].variance < 2.0 * float(pilot_laws[name].tau)
+        pilot_law = pilot_laws.get(name)
         yield PlannedWidth(
             tasks,
             name,
@@ -266,7 +264,7 @@ def _rows(
             monte_carlo_share=pilot.between / number / total if total > 0 else 0.0,
             widened=bool(law.tau > law.variance),
             of_tasks=width,
-            uncertain=uncertain,
+            uncertain=bool(pilot_law and pilot.parts[name].variance < 2.0 * pilot_law.tau),
         )
 
 
@@ -323,11 +321,8 @@ def to_halve(pilot: LeftOutPilot, kind: LeftOut, level: float = 0.95) -> UnitsFo
     kinds = kinds[: kinds.index(kind) + 1]
 
     def width(number: int) -> float:
-        times = number / units
-        if kind == "images":
-            laws = _laws(pilot, inf, images=times)
-        else:
-            laws = _laws(pilot, inf, classes=times)
+        times = {"images" if kind == "images" else "classes": number / units}
+        laws = _laws(pilot, inf, **times)
         return max(float(laws[name].halfwidth(level)) for name in kinds)
 
     half = width(units) / 2.0

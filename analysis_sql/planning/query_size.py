@@ -355,8 +355,8 @@ def choose(
     ratio = ratio_interval(estimate, level)
     ends = (ratio.value, ratio.low, ratio.high)
     root = Range(*(None if end is None else sqrt(shot * end) for end in ends))
-    found = choose_for_comparisons([estimate], tasks, level, more=more)
-    return replace(found, ratio=ratio, root=root)
+    choice = choose_for_comparisons([estimate], tasks, level, more=more)
+    return replace(choice, ratio=ratio, root=root)
 
 
 def choose_for_comparisons(
@@ -393,17 +393,8 @@ def choose_for_comparisons(
         inside = bool(low) and (first or 0) <= query and (last is None or query <= last)
         least = min(value.values(), default=0.0) if inside else min(at_ends, default=None)
         costs.append(Cost(query, value.get(query), least, max(at_ends, default=None)))
-    return QueryChoice(
-        level=level,
-        best=best,
-        low=first,
-        high=last,
-        tried=tuple(factors),
-        more=more,
-        ratio=undetermined,
-        root=undetermined,
-        costs=tuple(costs),
-    )
+    tried, ratio = tuple(factors), undetermined
+    return QueryChoice(level, best, first, last, tried, more, ratio, ratio, tuple(costs))
 
 
 def _costs(ratio: float, factors: Factors) -> dict[int, float]:
