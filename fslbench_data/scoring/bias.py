@@ -128,15 +128,14 @@ class Ladder(Struct, frozen=True, eq=False, dict=True):
 
     def scores(self, level: float) -> dict[str, dict[str, StepScore]]:
         """Score each method on the steps that it answered, in their order, at any level."""
-        return {
-            method: {
-                step: step_score(
-                    counts, self.queries, self.kind, level, self.at_level[method].get(step)
-                )
+        found: dict[str, dict[str, StepScore]] = {}
+        for method, steps in self.by_method.items():
+            at = self.at_level[method]
+            found[method] = {
+                step: step_score(counts, self.queries, self.kind, level, at.get(step))
                 for step, counts in steps.items()
             }
-            for method, steps in self.by_method.items()
-        }
+        return found
 
     @cached_property
     def at_level(self) -> dict[str, dict[str, AtLevel]]:

@@ -116,7 +116,7 @@ def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
         )
     class_id = {name: number for number, name in enumerate(classes)}
     predicted = np.array([class_id.get(name, -1) for name in guesses], np.int64)[guess]
-    regained, named = None, [("predicted", guesses, guess)]
+    regained, class_columns = None, [("predicted", guesses, guess)]
     if "second" in table.column_names:
         if (bad := np.flatnonzero(pc.is_null(table.column("second")))).size:
             raise SchemaError(
@@ -134,13 +134,13 @@ def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
                 expected="the class with the highest score but one",
             )
         regained = np.where(second == label, predicted, -1)
-        named.append(("second", seconds, code))
+        class_columns.append(("second", seconds, code))
     shots = np.full(table.num_rows, -1, np.int64)
     if "shots" in table.column_names:
         shots = _shots(table.column("shots"), where, row)
     for number, name in enumerate(methods):
         own = np.flatnonzero(method == number)
-        for column, all_texts, code in named:
+        for column, all_texts, code in class_columns:
             texts = [all_texts[i] for i in np.unique(code[own])]
             if any(text in class_id for text in texts):
                 continue
@@ -231,9 +231,9 @@ def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]]
         if not complete:
             key = None if single else method.draws, np.isnan(method.right).tobytes()
             groups.setdefault(key, []).append(method)
-    made, notes = [sorted(group, key=methods.index) for group in groups.values()], {}
+    grouped, notes = [sorted(group, key=methods.index) for group in groups.values()], {}
     for one, other in combinations(methods, 2):
-        if any(one in group and other in group for group in made):
+        if any(one in group and other in group for group in grouped):
             continue
         pair = f"{one.name} - {other.name}"
         if one.draws != other.draws and 1 not in (len(one.draws), len(other.draws)):
@@ -249,12 +249,10 @@ def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]]
             continue
         numbers = common.sum(axis=1)
         fewest, most = int(numbers.min()), int(numbers.max())
-        n_common = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-        notes[pair] = (
-            f"compared on the {n_common} of {images.size:,} images a draw that both answer"
-        )
-        made.append([replace(m, right=np.where(common, m.right, np.nan)) for m in (one, other)])
-    return made, notes
+        n = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        notes[pair] = f"compared on the {n} of {images.size:,} images a draw that both answer"
+        grouped.append([replace(m, right=np.where(common, m.right, np.nan)) for m in (one, other)])
+    return grouped, notes
 
 
 def _drawn(read: DrawLog, name: str, own: Ints) -> Drawn:

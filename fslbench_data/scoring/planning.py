@@ -303,13 +303,10 @@ def plan(
     sets: list[SetPlan] = []
     left_out: list[str] = []
     if own is not None:
-        several = len(own.release.facts) > 1
-        left_out = [
-            f"{info}: planned with {f'--dataset {info.dataset} ' * several}--shots "
-            f"{info.protocol.shot}"
-            for info in answered
-            if info not in infos
-        ]
+        for info in answered:
+            if info not in infos:
+                dataset = f"--dataset {info.dataset} " if len(own.release.facts) > 1 else ""
+                left_out.append(f"{info}: planned with {dataset}--shots {info.protocol.shot}")
     for info in infos:
         progress(info.dataset)
         found = answered[info]

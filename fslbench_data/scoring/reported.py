@@ -325,7 +325,7 @@ def reported(
             rows, where = _read(file), str(results)
     elif isinstance(results, Frame):
         rows = frame_table(results, "the frame").to_pylist()
-    made: list[Printed] = []
+    printed_results: list[Printed] = []
     questions: list[tuple[object, ...]] = []
     seen: dict[tuple[object, ...], int] = {}
     for number, row in enumerate(rows, 1):
@@ -345,19 +345,20 @@ def reported(
                     fix="leave one out, or name the methods differently",
                 )
         except FSLBenchError as refused:
-            at = f"{where}, row {number}" if where else f"row {number}" if number > 1 else ""
+            place = f"row {number}" if where or number > 1 else ""
+            place = f"{where}, {place}" if where else place
             raise ResultsError(
-                refused.what, where=at, expected=refused.expected, fix=refused.fix
+                refused.what, where=place, expected=refused.expected, fix=refused.fix
             ) from refused
-        made.append(printed)
+        printed_results.append(printed)
         questions.append(design.question)
-    if not made:
+    if not printed_results:
         raise ResultsError("there are no results", where=where)
     differences = []
-    for (one, a), (other, b) in combinations(zip(made, questions, strict=True), 2):
+    for (one, a), (other, b) in combinations(zip(printed_results, questions, strict=True), 2):
         if a == b:
             differences.append(Difference.of(one, other))
-    return Reported(tuple(made), tuple(differences), level, spread)
+    return Reported(tuple(printed_results), tuple(differences), level, spread)
 
 
 def _accuracies(results: object) -> dict[str, NDArray[np.float64]]:
