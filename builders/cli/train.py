@@ -66,18 +66,19 @@ def train(
     """
     from benchmark_spec.extras import require
 
-    who = engine_from(**engine)
+    chosen_engine = engine_from(**engine)
     require("torch")
     from builders.training.several import plan, train_all
 
     planned = plan(runs, seeds, folder.resolve())
-    how: dict[str, Any] = {"threads": threads, "device": device}
-    for name, digest in train_all(planned, raw, engine=who, **how, report=_echo):
+    for name, digest in train_all(
+        planned, raw, engine=chosen_engine, threads=threads, device=device, report=_echo
+    ):
         click.echo(f"{name} {digest}")
     click.echo(f"wrote {folder}", err=True)
 
 
-def _echo(text: str) -> None:  # a trained process pickles it
+def _echo(text: str) -> None:  # no closure, since it is pickled for other processes
     click.echo(text, err=True)
 
 
@@ -144,15 +145,15 @@ def answer(
     from builders.training.trained import levels_for, load_trained
 
     check_device(device)
-    trained, tasks = load_trained(folder, own), load_release(release)
-    check_not_taken(name or trained.name, tasks.methods)
+    trained, opened = load_trained(folder, own), load_release(release)
+    check_not_taken(name or trained.name, opened.methods)
     trained.method.to(device)
-    held, with_tasks = tasks.datasets_with("pictures"), {info.dataset for info in tasks.task_sets}
+    held, with_tasks = opened.datasets_with("pictures"), {info.dataset for info in opened.task_sets}
     names = [entry.name for entry in read_spec(spec).datasets] if spec else held
     datasets = datasets or tuple(dataset for dataset in names if dataset in with_tasks)
     if not datasets:
         raise click.UsageError(
-            f"{tasks} holds no pictures: name the specification that it was made from with --spec, "
+            f"{opened} holds no pictures: name the specification that it was made from with --spec, "
             "or with --dataset data sets that `fslbench-build source` reads"
         )
     levels, data = {}, trained.settings.data
@@ -160,11 +161,11 @@ def answer(
         for dataset in datasets:
             images = None
             if dataset not in held or spec or raw:
-                named, below = named_dataset(dataset, spec, raw)
-                images = named.read(below, allow_missing=allow_missing, progress=progress)
-            levels[dataset] = levels_for(tasks, dataset, data, images)
+                declared, raw_folder = named_dataset(dataset, spec, raw)
+                images = declared.read(raw_folder, allow_missing=allow_missing, progress=progress)
+            levels[dataset] = levels_for(opened, dataset, data, images)
     submission = answer_tasks(
-        trained, tasks, levels.__getitem__, name=name, datasets=datasets, task_sets=task_sets,
+        trained, opened, levels.__getitem__, name=name, datasets=datasets, task_sets=task_sets,
         journal=folder / "answers.journal", show_progress=True,
     )  # fmt: skip
     submission.write(path)

@@ -22,9 +22,10 @@ DRAWABLE = tuple(
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Everything that a data set's task sets are drawn from, except Q and the seed.
+    """All that a data set's task sets are drawn from, except Q and the seed.
 
-    `sizes` are the images of each class, `groups` the group of each image, for the suite `grouped`.
+    `sizes` are the numbers of images of the classes; `groups` has the group of each image and is
+    for the suite `grouped`.
     """
 
     dataset: str
@@ -40,7 +41,7 @@ class Draws:
 
     @classmethod
     def of(cls, release: Release, dataset: str, suite: str, way: int, shot: int) -> Draws:
-        """Take the classes of a data set of a release, and groups where the suite needs them."""
+        """Take the class sizes of a data set, and its groups if the suite needs them."""
         sizes = tuple(release.classes(dataset).column("n_images").to_pylist())
         groups = groups_of(release.images(dataset)) if suite == "grouped" else None
         return cls(dataset, suite, way, shot, sizes, groups)
@@ -56,7 +57,7 @@ class Draws:
         return TaskSet.from_table(TaskSetInfo(self.dataset, name, len(table), ""), table)
 
     def tasks(self, query: int, seed: int) -> int:
-        """Count the tasks that :meth:`draw` gives, in much less time; 0 where it can draw none."""
+        """Count the tasks that :meth:`draw` returns, in much less time; 0 if it can draw none."""
         protocol = self.name(query).protocol
         key = (self.suite, self.dataset, str(protocol), seed)
         try:
@@ -72,11 +73,11 @@ class Draws:
 
     @property
     def estimates_variances(self) -> bool:
-        """Whether images give tasks enough of two queries to estimate variances from."""
+        """Whether the images suffice for enough tasks of two queries to estimate variances."""
         return self.tasks(2, 0) >= MIN_TASKS
 
     def check_variances(self, where: str) -> None:
-        """Refuse images that are too few to choose the number of queries of a data set on."""
+        """Raise a SamplingError if the images are too few to choose a number of queries."""
         if self.estimates_variances:
             return
         protocol = f"{self.way}w{self.shot}s"
@@ -96,9 +97,9 @@ BEYOND, AT_LEAST = 3, 30
 def tasks_of_each_query(
     draws: Draws, last_swept: int, seeds: int
 ) -> tuple[dict[int, list[int]], bool]:
-    """Count each seed's tasks of every Q compared; return also whether larger Q have tasks.
+    """Count the tasks of each seed for every Q compared, and return whether larger Q have tasks.
 
-    Q are all whole numbers for which every seed draws a task, up to a last one.
+    Q are the whole numbers for which tasks can be drawn, up to a last one.
     """
     last = max(BEYOND * last_swept, AT_LEAST)
     drawable = takewhile(lambda query: draws.tasks(query, 0) > 0, range(1, last + 1))

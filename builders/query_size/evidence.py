@@ -23,18 +23,18 @@ from builders.query_size.draws import Draws, tasks_of_each_query
 from builders.query_size.sweep import QuerySweep
 
 MOST_SEEDS = 1000
-"""The largest number of seeds; so many can be counted again."""
+"""The largest number of seeds, since their tasks are counted again."""
 
 Images = Literal["these", "others"]
 """The images of the evidence: those of the task sets themselves, or others."""
 
 Rule = Literal["comparisons", "accuracy"]
-"""The intervals that a number of queries makes narrow: of differences, or of one method."""
+"""The intervals that Q is to make narrow: of differences, or of one method's accuracy."""
 
 
 @dataclass(frozen=True)
 class PairEvidence:
-    """α and w of the difference of two methods, in fractions squared, and how sure they are."""
+    """α and w of the difference of two methods, in fractions squared, with their covariance."""
 
     methods: tuple[str, str]
     alpha: float
@@ -45,13 +45,13 @@ class PairEvidence:
 
 @dataclass(frozen=True)
 class QueryEvidence:
-    """Why a protocol has so many queries.
+    """Why a protocol has its number of queries.
 
-    `low` and `high` are the confidence interval of Q* (None is undetermined); `criterion` is least
-    at Q among the task sets of `suite`, `seeds` and `level`.  α and w, in fractions squared, were
-    estimated on `dataset` and `method` at the Q `swept`, on ``these`` images, which the task sets
-    are drawn from, or on ``others``; `pairs` are those of differences, none where the `rule` is
-    ``accuracy``.
+    `low` and `high` are the confidence interval of Q* (None is undetermined); Q minimises
+    `criterion` over the task sets of `suite`, `seeds` and `level`.  α and w, in fractions squared,
+    were estimated on `dataset` and `method` at the Q `swept`, on ``these`` images, which the task
+    sets are drawn from, or on ``others``; `pairs` has those of differences, and is empty if the
+    `rule` is ``accuracy``.
     """
 
     query: int
@@ -95,14 +95,14 @@ class QueryEvidence:
             **_fitted(sweep.estimate),
             rows=tuple(asdict(row) for row in sweep.rows if row.query in swept),
             rule="comparisons" if sweep.pairs else "accuracy",
-            pairs=tuple(PairEvidence(pair, **_fitted(one)) for pair, one in sweep.pairs.items()),
+            pairs=tuple(PairEvidence(pair, **_fitted(fit)) for pair, fit in sweep.pairs.items()),
         )
         query, low, high = evidence._choose(draws)
         return replace(evidence, query=query, low=low, high=high)
 
     @classmethod
     def parse(cls, content: Mapping[str, Any]) -> QueryEvidence:
-        """Read what :meth:`as_json` wrote; a ValueError if it is none."""
+        """Read what :meth:`as_json` wrote; raises a ValueError for anything else."""
         try:
             evidence = convert(content, cls)
         except ValidationError as error:
@@ -112,7 +112,7 @@ class QueryEvidence:
         return evidence
 
     def as_json(self) -> dict[str, Any]:
-        """Give plain values for a manifest."""
+        """Return plain values for a manifest."""
         values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return values
 
@@ -132,16 +132,14 @@ class QueryEvidence:
     def _choose(self, draws: Draws) -> tuple[int, int | None, int | None]:
         """Choose from the estimates and the class sizes: Q and the ends of its interval."""
         tasks, more = tasks_of_each_query(draws, max(self.swept), self.seeds)
-        estimates = [
-            Estimate(draws.way, **_fitted(one))
-            for one in (self.pairs if self.rule == "comparisons" else [self])
-        ]
+        fits = self.pairs if self.rule == "comparisons" else [self]
+        estimates = [Estimate(draws.way, **_fitted(fit)) for fit in fits]
         choice = choose_for_comparisons(estimates, tasks, self.level, more=more)
         best = choice.best
-        if best is None:  # no estimate of α is positive: that of α = 0
+        if best is None:  # no estimate of α is positive: take α = 0
             best = best_query(float("inf"), width_factors(tasks, choice.level))
         return best, choice.low, choice.high
 
 
-def _fitted(of: Estimate | PairEvidence | QueryEvidence) -> dict[str, Any]:
-    return {name: getattr(of, name) for name in ("alpha", "w", "covariance", "freedom")}
+def _fitted(fit: Estimate | PairEvidence | QueryEvidence) -> dict[str, Any]:
+    return {name: getattr(fit, name) for name in ("alpha", "w", "covariance", "freedom")}

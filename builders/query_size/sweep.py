@@ -36,8 +36,10 @@ Heads = tuple[str, ...]
 """One head, for its accuracy, or two, for their difference."""
 
 Sums = dict[Heads, tuple[NDArray[np.int64], NDArray[np.int64]]]
-"""Σd and Σd² of each class of each task, int64 (T, K) each: d of a query is 1 if the head is right,
-less 1 if the second is."""
+"""Σd and Σd² over the queries of each class of each task, int64 (T, K).
+
+d of a query is 1 if the head is right, minus 1 if the second head is.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,49 +71,50 @@ class QuerySets:
         suite: str,
         compared: tuple[str, ...] = (),
     ) -> QuerySets:
-        """Take heads, a suite, and the features of a release, by name."""
+        """Take heads, a suite and the features of a release by name."""
         head_of(head)
         draws = Draws.of(release, dataset, suite, way, shot)
         features = release.features(dataset, backbone)
         return cls(draws, head, features, f"{backbone}/{head}", f"release {release}", compared)
 
     def sums(self, task_set: TaskSet) -> Sums:
-        """Run the heads; give the sums of the method's head, and of all pairs that are compared."""
+        """Run the heads; return the sums of the method's head and of all pairs compared."""
         right = {}
         for head in dict.fromkeys((self.head, *self.compared)):
             if head not in self._predictors:
                 self._predictors[head] = Predictor(head, self.features)
             predicted = self._predictors[head](task_set.support, task_set.query)
             right[head] = (predicted == task_set.query_label).astype(np.int64)  # (T, M)
-        of_class = [task_set.query_label == k for k in range(self.draws.way)]
-        found: Sums = {}
-        for heads in ((self.head,), *combinations(self.compared, 2)):
-            d = right[heads[0]] - (right[heads[1]] if len(heads) > 1 else 0)
-            sums, squares = (
-                np.stack([(values * own).sum(axis=1) for own in of_class], axis=1)
-                for values in (d, d * d)
-            )
-            found[heads] = sums, squares
+        is_of_class = [task_set.query_label == k for k in range(self.draws.way)]
+
+        def by_class(values: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.stack([(values * mask).sum(axis=1) for mask in is_of_class], axis=1)
+
+        correct = by_class(right[self.head])
+        found: Sums = {(self.head,): (correct, correct)}
+        for first, second in combinations(self.compared, 2):
+            d = right[first] - right[second]
+            found[first, second] = by_class(d), by_class(d * d)
         return found
 
     def drawn(
         self, queries: Iterable[int], seeds: int, progress: Callable[[str], None] = lambda _: None
     ) -> dict[int, list[Sums]]:
-        """Draw a task set of every Q and seed, and run the heads on it: by Q, of each seed."""
-        found: dict[int, list[Sums]] = {query: [] for query in queries}
-        for query, of_seeds in found.items():
+        """Draw a task set of every Q and seed, and run the heads; returns a list of seeds by Q."""
+        by_query: dict[int, list[Sums]] = {query: [] for query in queries}
+        for query, of_seeds in by_query.items():
             for seed in range(seeds):
                 progress(f"Q = {query}, seed {seed + 1} of {seeds}")
                 of_seeds.append(self.sums(self.draws.draw(query, seed)))
-        return found
+        return by_query
 
     def parts(self, number: int) -> NDArray[np.int64]:
         """Return which of `number` parts each image belongs to, int64 (N,).
 
-        Every class is spread evenly over the parts, in random order; with groups, these are spread.
+        The images of every class, or groups if there are any, are spread evenly in random order.
         """
         draws, units = self.draws, sum(self.draws.sizes)
-        if draws.groups is not None:  # which are not divided; an image without any is one
+        if draws.groups is not None:  # an image without a group is a group of its own
             alone = draws.groups.max() + 1 + np.arange(units)
             of_image = np.where(draws.groups < 0, alone, draws.groups)
             _, unit = np.unique(of_image, return_inverse=True)
@@ -143,17 +146,17 @@ USUAL = (1, 5, 7)
 """The Q with a cost in every report: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
 
 COMPARED = ("NCC", "MatchingNet", "LR", "LinearProbe")
-"""The heads compared to choose the number of queries; a new head moves no Q*."""
+"""The heads compared to choose the number of queries; new heads do not join, so that Q* stays."""
 
 
 @dataclass(frozen=True)
 class SweepRow:
-    """One Q: mean T over seeds, and in percentage points what was observed and expected.
+    """The mean T over seeds of one Q, and what was observed and expected in percentage points.
 
-    `observed` is the mean of open half-widths over seeds, with its Monte Carlo standard error: None
-    where the head was not run, or a set has one task.  `model` is that of the root mean square
-    deviation by the variance model, None where that is no number.  `difference` is the mean of open
-    half-widths of the differences of all pairs that differ, over seeds, with its error.
+    `observed` is the mean of open half-widths over seeds, with its Monte Carlo standard error; None
+    if the head was not run, or a set has one task.  `model` is the half-width of the root mean
+    square deviation by the variance model, None if it is undefined.  `difference` is the mean open
+    half-width of the differences of all pairs that differ, over seeds, with its error.
     """
 
     query: int
@@ -168,12 +171,12 @@ class SweepRow:
 
 @dataclass(frozen=True)
 class QuerySweep:
-    """Everything a sweep found.
+    """All results of a sweep.
 
     `estimate` and `model` are of the fitted variances, in fractions squared; `rows` ascend in Q,
-    and those of :data:`USUAL` that were not requested have T but no observation. `choice` is of one
-    method; `pairs` are the fitted variances of differences, and `comparisons` is the choice by
-    them, None where none were requested.
+    and those of :data:`USUAL` that were not requested have T but no observation.  `choice` is of
+    one method; `pairs` are the fitted variances of differences, and `comparisons` is the choice by
+    them, None if no pair was compared.
     """
 
     origin: str
@@ -204,8 +207,8 @@ def sweep(
     """Draw task sets of every Q and seed, run a head on them, and choose Q.
 
     Variances are estimated from the sets with Q >= 2 and at least three tasks.  `parts` is 0, or
-    how many parts of the images to leave out in turn, for uncertainties by
-    :func:`analysis_sql.planning.query_size.jackknife_images` and as many times the work.
+    the number of parts of the images to leave out in turn, for uncertainties by the jackknife
+    (:func:`analysis_sql.planning.query_size.jackknife_images`), in as many times the work.
     """
     grid = sorted(set(queries))
     check_level(level)
@@ -214,20 +217,20 @@ def sweep(
             f"no sweep of {len(grid)} numbers of queries with {seeds} seeds and {parts} parts",
             expected="at least one of each, and 0 parts or at least 3",
         )
-    draws, own = sets.draws, (sets.head,)
+    draws, head = sets.draws, (sets.head,)
     draws.draw(grid[-1], 0)  # refuse before any work is done
     part = sets.parts(parts) if parts else np.zeros(0, np.int64)
     drawn = sets.drawn(grid, seeds, progress)
-    estimate, without = _pooled(drawn, own, draws.shot), []
+    estimate, leave_one_out = _pooled(drawn, head, draws.shot), []
     for i in range(parts):
         progress(f"without part {i + 1} of {parts} of the images")
-        some = sets.only(part != i)
-        left = [query for query in grid if query >= 2 and some.draws.tasks(query, 0)]
-        without.append(_pooled(some.drawn(left, seeds), own, draws.shot))
-    estimate = jackknife_images(estimate, without) if parts else estimate
+        rest = sets.only(part != i)
+        drawable = [query for query in grid if query >= 2 and rest.draws.tasks(query, 0)]
+        leave_one_out.append(_pooled(rest.drawn(drawable, seeds), head, draws.shot))
+    estimate = jackknife_images(estimate, leave_one_out) if parts else estimate
     model = estimate.model(draws.shot)
-    of_pairs = {pair: _pooled(drawn, pair, draws.shot) for pair in combinations(sets.compared, 2)}
-    pairs = {pair: found for pair, found in of_pairs.items() if found.w > 0 or found.alpha > 0}
+    fits = {pair: _pooled(drawn, pair, draws.shot) for pair in combinations(sets.compared, 2)}
+    pairs = {pair: fit for pair, fit in fits.items() if fit.w > 0 or fit.alpha > 0}
     tasks, more = tasks_of_each_query(draws, grid[-1], seeds)
     displayed = sorted({*grid, *(query for query in USUAL if query in tasks)})
     expected = {
@@ -235,7 +238,7 @@ def sweep(
         for query, factor in width_factors(tasks, level).items()
         if model.task_variance(query) >= 0
     }
-    observed = {query: _observed(drawn[query], own, pairs, query, level) for query in grid}
+    observed = {query: _observed(drawn[query], head, pairs, query, level) for query in grid}
     comparisons = choose_for_comparisons(pairs.values(), tasks, level, more=more)
     return QuerySweep(
         origin=sets.origin,
@@ -277,25 +280,25 @@ def _pooled(drawn: dict[int, list[Sums]], heads: Heads, shot: int) -> PooledEsti
 
 
 def _observed(
-    seeds: list[Sums], own: Heads, pairs: Iterable[Heads], query: int, level: float
+    seeds: list[Sums], head: Heads, pairs: Iterable[Heads], query: int, level: float
 ) -> dict[str, float | None]:
-    """Summarise what was observed on the task sets of one Q."""
+    """Summarise the results on the task sets of one Q."""
 
     def width(d: NDArray[np.int64]) -> float:
         return float(halfwidths(Moments.of(d.sum(axis=1), d.shape[1] * query), "open", level))
 
-    counts = [sums[own][0] for sums in seeds]
-    accuracy = float(np.mean([100.0 * x.mean() / query for x in counts]))
-    seen: dict[str, float | None] = {"accuracy": accuracy}
+    counts = [sums[head][0] for sums in seeds]
+    accuracy = float(np.mean([100.0 * correct.mean() / query for correct in counts]))
+    observed: dict[str, float | None] = {"accuracy": accuracy}
     if min(map(len, counts)) >= 2:
-        seen["observed"], seen["observed_error"] = _mean([width(x) for x in counts])
+        observed["observed"], observed["observed_error"] = _mean([width(x) for x in counts])
         if pairs:
             means = [np.mean([width(sums[pair][0]) for pair in pairs]) for sums in seeds]
-            seen["difference"], seen["difference_error"] = _mean(means)
-    return seen
+            observed["difference"], observed["difference_error"] = _mean(means)
+    return observed
 
 
 def _mean(values: Sequence[Any]) -> tuple[float, float | None]:
-    """Compute the mean over seeds and its Monte Carlo standard error."""
+    """Return the mean over seeds and its Monte Carlo standard error."""
     error = float(np.std(values, ddof=1) / sqrt(len(values))) if len(values) > 1 else None
     return float(np.mean(values)), error

@@ -19,7 +19,7 @@ from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 
 
 def print_sweep(sweep: QuerySweep, console: Console) -> None:
-    """Print what was swept, the table, the conclusion, and what it rests on."""
+    """Print the title, the table, the conclusion and its basis."""
     title = (
         f"{sweep.dataset}, {sweep.method}, {sweep.way}-way {sweep.shot}-shot, suite "
         f"{sweep.suite}, {many(sweep.seeds, 'seed')}, {100 * sweep.level:.8g} % open intervals "
@@ -55,7 +55,7 @@ def sentence(sweep: QuerySweep) -> str:
 
 
 def comparison_sentence(sweep: QuerySweep, choice: QueryChoice) -> str:
-    """Return the same for comparisons, which are named."""
+    """Return the same for comparisons, with the names of the pairs."""
     pairs = ", ".join(" - ".join(pair) for pair in sweep.pairs)
     return (
         f"For comparisons ({pairs}): {range_text(choice)}; wider than at each pair's own best, on "
@@ -75,7 +75,7 @@ def _usual(choice: QueryChoice) -> str:
 
 
 def basis(sweep: QuerySweep) -> str:
-    """Return what is minimised, and what the numbers rest on."""
+    """Say what is minimised, and what the estimates are based on."""
     model, parts = sweep.model, sweep.estimate.parts
     tasks = [row.tasks for row in sweep.rows if row.accuracy is not None]
     how = "and as wide as those of a single task set, however many seeds (--parts 20 may be better)"
@@ -91,7 +91,7 @@ def basis(sweep: QuerySweep) -> str:
 
 
 def sweep_csv(sweep: QuerySweep) -> str:
-    """Write one row a Q."""
+    """Write a row per Q as CSV."""
     names = ("query", "tasks", "accuracy", "observed", "observed_error", "model")
     columns = [Column(name, attrgetter(name)) for name in names]
     columns += _cost_columns(sweep.choice, "cost")
@@ -109,13 +109,13 @@ def _cost_columns(choice: QueryChoice, name: str) -> list[Column]:
 
 
 def _cost(choice: QueryChoice, value: Callable[[Cost], object], row: SweepRow) -> object:
-    """Return a value of the cost of a Q, None where it has no interval."""
+    """Return a value of the cost of a Q, or None if it has no interval."""
     cost = choice.cost_of(row.query)
     return None if cost is None else value(cost)
 
 
 def sweep_json(sweep: QuerySweep) -> str:
-    """Write everything; None is undetermined."""
+    """Write a sweep as JSON; null is undetermined."""
     alpha, w = sweep.estimate.intervals(sweep.level)
     model = {"beta": sweep.model.beta, "gamma": sweep.model.gamma}
     content = {
@@ -124,7 +124,7 @@ def sweep_json(sweep: QuerySweep) -> str:
         "alpha_interval": alpha,
         "w_interval": w,
         "pairs": [
-            {"methods": pair, "alpha": one.alpha, "w": one.w} for pair, one in sweep.pairs.items()
+            {"methods": pair, "alpha": fit.alpha, "w": fit.w} for pair, fit in sweep.pairs.items()
         ],
         "criterion": CRITERION,
         "sentence": sentence(sweep),
@@ -134,8 +134,8 @@ def sweep_json(sweep: QuerySweep) -> str:
 
 
 def _observed(width: float | None, error: float | None = None) -> str | None:
-    some = "" if error is None else f" ({error:.2f})"
-    return None if width is None else f"{width:.2f}{some}"
+    bracket = "" if error is None else f" ({error:.2f})"
+    return None if width is None else f"{width:.2f}{bracket}"
 
 
 def _percent(share: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Making a release from its specification; an interrupted run is continued."""
+"""Build a release from its specification, continuing an interrupted build."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def build_release(
     features: Sequence[PrecomputedFeatures] = (),
     progress: Progress = silent,
 ) -> Manifest:
-    """Make a whole release, or go on with one; the result is the same, byte for byte.
+    """Make a whole release, or continue one; the result is the same, byte for byte.
 
     Parameters
     ----------
@@ -55,23 +55,23 @@ def build_release(
         New, empty, or left by an unfinished build of a release of this name; if a build of the same
         specification was finished there, nothing is left to do.
     raw
-        Holds the raw folder of each data set.
+        The folder with the raw folder of each data set.
     allow_missing
-        Go on where images or classes are missing, and record them in the manifest.
+        Whether to leave out missing images and classes, and record them in the manifest.
     settings
-        How features are extracted.  Where they are of a network, the release has a data set more:
-        the canaries.
+        How features are extracted.  With features of a network, the release also has the canaries
+        as a data set.
     features
-        Some that were extracted before, such as on another machine.
+        Features that were extracted before, such as on another machine.
 
     Raises
     ------
     SpecError, UnknownNameError, MissingPackageError
-        Whatever shows without opening an image is refused before work, that of later data sets too.
+        If something is wrong in any data set that shows without opening an image; before any work.
     SourceError, SamplingError
         If a raw folder is not what it should be, or a task set cannot be drawn from it.
     BackboneError, EngineError
-        If features cannot be extracted, or captions not be written.
+        If features cannot be extracted, or captions cannot be written.
     OutputError
         If the folder cannot be written, or holds something else.
     """
@@ -104,7 +104,7 @@ def build_release(
 
 
 class DatasetBuild:
-    """The build of one data set; its raw folder is read only if something needs it."""
+    """The build of one data set; its raw folder is read only if a step needs it."""
 
     def __init__(
         self, spec: DatasetSpec, raw: Path | None, allow_missing: bool, features: FeatureBuild
@@ -116,7 +116,7 @@ class DatasetBuild:
         self._read: ImageSet | None = None
 
     def steps(self, datasets: Mapping[str, DatasetSpec]) -> Iterator[Step]:
-        """Give the steps that make its tables; numbers of queries may be chosen on others."""
+        """Yield the steps that make its tables; `datasets` may be needed to choose queries."""
         spec, name = self.spec, self.spec.name
         made_of = [spec.source, spec.folder, dict(spec.options), self._allow_missing]
         yield Step(f"classes/{name}", made_of, self._add_dataset)
@@ -133,7 +133,7 @@ class DatasetBuild:
         yield from self._features.steps(name, spec.features)
 
     def check_unchanged(self) -> None:
-        """Refuse to go on if the images are not those which were read before, in any run."""
+        """Raise a SourceError if the images are not those that an earlier run has read."""
         name = self.spec.name
         if self.spec.source == CATALOGUE:
             return
@@ -147,8 +147,9 @@ class DatasetBuild:
         """Return the data set as its source reads it, once."""
         if self._read is None:
             name, release = self.spec.name, self._writer.so_far()
-            how: dict[str, Any] = {"allow_missing": self._allow_missing, "progress": self._progress}
-            images = self.spec.read(self._raw, **how)
+            images = self.spec.read(
+                self._raw, allow_missing=self._allow_missing, progress=self._progress
+            )
             if name in release.datasets_with("images"):
                 check_same(images, release.images(name), release.superclasses(name))
             self._writer.journal.notes[name] = images.state
@@ -161,17 +162,25 @@ class DatasetBuild:
         self._progress(name)
         if self.spec.source == CATALOGUE:
             entry = lookup(name)
-            known = entry.class_names, entry.class_sizes, None, {"counts_from": entry.counts_from}
-            return add(name, About.of(entry), *known, entry.of_classes)
-        read = self.images()
-        classes = read.class_names, read.class_sizes
-        return add(name, read.about, *classes, read.images, read.provenance, read.superclasses)
+            about, provenance = About.of(entry), {"counts_from": entry.counts_from}
+            classes = entry.class_names, entry.class_sizes
+            return add(name, about, *classes, None, provenance, entry.of_classes)
+        images = self.images()
+        return add(
+            name,
+            images.about,
+            images.class_names,
+            images.class_sizes,
+            images.images,
+            images.provenance,
+            images.superclasses,
+        )
 
     def _check_whole(self) -> None:
         """Refuse published task sets of a data set that is not whole."""
         name, tables = self.spec.name, self._writer.so_far().manifest.tables
         (classes,) = (t for t in tables if (t.kind, t.dataset) == ("classes", name))
-        published = any(one.startswith("published-") for one in self.spec.declared_task_sets)
+        published = any(text.startswith("published-") for text in self.spec.declared_task_sets)
         if "left_out" in classes.provenance and published:
             raise SourceError(
                 f"{name}: the published task sets need the whole data set, "
@@ -181,11 +190,11 @@ class DatasetBuild:
 
     def _attributes(self) -> Iterator[Step]:
         spec, features = self.spec, self._features
-        lists = OWN_TEXTS | OWN_ATTRIBUTES
-        own = {key: value for key, value in spec.options.items() if key in lists}
+        file_options = OWN_TEXTS | OWN_ATTRIBUTES
+        own_files = {key: value for key, value in spec.options.items() if key in file_options}
         for name, text in spec.attributes.items():
             recipe = Recipe.parse(text)
-            made_of = [text, spec.source, own, self._writer.digest("images", spec.name)]
+            made_of = [text, spec.source, own_files, self._writer.digest("images", spec.name)]
             if recipe.captioner:
                 made_of += [features.settings.device, features.settings.dtype]
             folder = features.work(f"{spec.name}-{name}", made_of)
@@ -195,14 +204,14 @@ class DatasetBuild:
     def _add_attributes(self, name: str, recipe: Recipe, work: Path) -> Made:
         spec, settings = self.spec, self._features.settings
         self._progress(f"{spec.name}: attributes {name}")
-        how = spec.source, work, settings, self._progress
-        return self._writer.add_attributes(
-            spec.name, name, *make_attributes(self.images(), recipe, *how)
+        table, provenance = make_attributes(
+            self.images(), recipe, spec.source, work, settings, self._progress
         )
+        return self._writer.add_attributes(spec.name, name, table, provenance)
 
     def _add_pictures(self) -> Made:
-        wanted, images = self.spec.pictures, self.images()
-        longest = None if wanted == FILES or wanted is None else int(wanted)
+        form, images = self.spec.pictures, self.images()
+        longest = None if form == FILES or form is None else int(form)
         tables = picture_tables(images, longest, self._progress)
         provenance = picture_provenance(images, longest)
         return self._writer.add_pictures(self.spec.name, tables, images.class_names, provenance)
@@ -223,11 +232,12 @@ class DatasetBuild:
                 how |= {"test": spec.test, "paths": release.paths(name)}
             return partial(draw_task_set, name, task_set, sizes, **how)
 
-        least = self.spec.filled
-        for task_set in least.every_task_set if self.spec.left_open else ():
-            suite = suite_of(task_set.suite)
-            if suite.uniform or suite.attributes:  # before features are extracted to choose Q by
-                drawing(least, task_set)()
+        if self.spec.left_open:  # refuse what cannot be drawn before features are extracted
+            with_one_query = self.spec.filled
+            for task_set in with_one_query.every_task_set:
+                suite = suite_of(task_set.suite)
+                if suite.uniform or suite.attributes:
+                    drawing(with_one_query, task_set)()
         chosen = choose_queries(self.spec, self._features, datasets)
         queries = {pair: evidence.query for pair, evidence in chosen.items()}
         spec, closed = self.spec.with_queries(queries), self.spec.closed(queries)

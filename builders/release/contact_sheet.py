@@ -1,4 +1,4 @@
-"""A task as a picture: a row a class, its support images, then its queries, with attributes."""
+"""A task as a picture: a row per class with support images, queries and attributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fslbench_data.render.page.pictures import task_rows
 from fslbench_data.tasks import TaskSetInfo
 
 MARGIN, LABEL, TEXT = 12, 190, 15
-"""Pixels around everything, of the names of classes, and of a line of text."""
+"""Pixels of a margin, of the width of class names, and of the height of a line of text."""
 
 INK, FAINT, RULE = (20, 20, 20), (110, 110, 110), (200, 200, 200)
 
@@ -24,8 +24,8 @@ def contact_sheet(
 ) -> Picture:
     """Draw a task of a task set.
 
-    `paths` are the files of all images of the data set, by id; `cell` is the side of the square
-    that an image is fitted into, pixels.
+    `paths` are the files of all images of the data set, by id; `cell` is the side, in pixels, of
+    the square that an image is fitted into.
     """
     rows = task_rows(release, info, task_id)
     protocol = info.protocol
@@ -70,7 +70,7 @@ def _fitted(path: Path, cell: int) -> Picture:
 
 
 def _cut(text: str, room: int, font: Any) -> str:
-    """Cut a text so that it takes so many pixels at most."""
+    """Cut a text so that it takes at most `room` pixels."""
     if font.getlength(text) <= room:
         return text
     while text and font.getlength(f"{text}…") > room:

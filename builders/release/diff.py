@@ -1,4 +1,4 @@
-"""The differences between two releases, and the number of the version that they raise."""
+"""The differences between two releases, and which version number they raise."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Level = Literal["patch", "minor", "major"]
 LEVELS: tuple[Level, ...] = ("patch", "minor", "major")
 
 _FROZEN = ("classes", "images", "tasks")
-"""Kinds of tables that results depend on: a change of their content is a major one."""
+"""Kinds of tables that results depend on, so that a change of their content is a major one."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference: of which file or data set, what, and the version number it raises."""
+    """One difference, in a file or data set, and the version number that it raises."""
 
     level: Level
     what: str
@@ -33,7 +33,7 @@ class Change:
 class Difference:
     """All differences from one release to another, from major to patch, then by place.
 
-    `raised` is the level by which the second version is above the first; None where it is not.
+    `raised` is the level by which the second version is above the first, None if it is not.
     """
 
     changes: tuple[Change, ...]
@@ -41,7 +41,7 @@ class Difference:
 
     @property
     def needed(self) -> Level | None:
-        """The highest level among the changes; None where the releases are equal."""
+        """The highest level among the changes, None if the releases are equal."""
         return self.changes[0].level if self.changes else None
 
     @property
@@ -52,29 +52,30 @@ class Difference:
 
 
 def diff(old: Release, new: Release) -> Difference:
-    """Compare two releases by content, as docs/releases.md weighs changes."""
+    """Compare two releases by content; docs/releases.md has the level of each change."""
     changes = [*_datasets(old.manifest, new.manifest), *_tables(old, new)]
     if old.manifest.name != new.manifest.name:
         changes.append(Change("major", f"renamed to {new.manifest.name}", old.manifest.name))
     if old.manifest.description != new.manifest.description:
         changes.append(Change("patch", "the description differs", "release"))
     changes.sort(key=lambda change: -LEVELS.index(change.level))
-    a, b = (tuple(map(int, r.manifest.version.split("."))) for r in (old, new))
-    numbers = zip(reversed(LEVELS), a, b, strict=True)
-    raised = next(level for level, x, y in numbers if x != y) if b > a else None
+    before, after = (tuple(map(int, r.manifest.version.split("."))) for r in (old, new))
+    numbers = zip(reversed(LEVELS), before, after, strict=True)
+    raised = next(level for level, a, b in numbers if a != b) if after > before else None
     return Difference(tuple(changes), raised)
 
 
 def check_version(old: Release, new: Release, fix: str = "") -> None:
-    """Refuse a release if its version is too low for the changes since another."""
-    large = diff(old, new).too_large
-    if not large:
+    """Raise a ReleaseError if a release's version is too low for the changes since another."""
+    too_large = diff(old, new).too_large
+    if not too_large:
         return
-    needed, before = next_version(old.manifest.version, large[0].level), old.manifest.version
+    before = old.manifest.version
+    needed = next_version(before, too_large[0].level)
     raise ReleaseError(
         f"{new.manifest.version} says less than has changed since {before}: "
-        f"{many(len(large), 'change needs', 'changes need')} {needed}",
-        where=listing([f"{change.where}: {change.what} ({change.level})" for change in large]),
+        f"{many(len(too_large), 'change needs', 'changes need')} {needed}",
+        where=listing([f"{change.where}: {change.what} ({change.level})" for change in too_large]),
         expected=f"a version from {needed} on",
         fix=fix
         or f"give the release that version and build it again, or keep what {before} has; "
@@ -83,10 +84,10 @@ def check_version(old: Release, new: Release, fix: str = "") -> None:
 
 
 def next_version(version: str, level: Level) -> str:
-    """Return the lowest version above another by a level."""
-    numbers, raised = version.split("."), len(LEVELS) - 1 - LEVELS.index(level)
-    later = [*numbers[:raised], str(int(numbers[raised]) + 1), "0", "0"]
-    return ".".join(later[: len(LEVELS)])
+    """Return the lowest version that is above another by a level."""
+    numbers, position = version.split("."), len(LEVELS) - 1 - LEVELS.index(level)
+    raised = [*numbers[:position], str(int(numbers[position]) + 1), "0", "0"]
+    return ".".join(raised[: len(LEVELS)])
 
 
 def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:
@@ -99,7 +100,7 @@ def _datasets(old: Manifest, new: Manifest) -> Iterator[Change]:
         texts = [
             field
             for field in Dataset.__struct_fields__
-            if not field.startswith("n_")  # what changes with the classes
+            if not field.startswith("n_")  # numbers change with the tables
             and getattr(before[name], field) != getattr(after[name], field)
         ]
         if texts:
@@ -121,7 +122,7 @@ def _tables(old: Release, new: Release) -> Iterator[Change]:
 
 
 def _by_table(manifest: Manifest) -> dict[str, list[Table]]:
-    """Map paths to the tables of a release; the shards of a feature set have one together."""
+    """Map paths to the tables of a release; the shards of a feature set share one path."""
     tables: dict[str, list[Table]] = {}
     for table in manifest.tables:
         tables.setdefault(without_shard(table.path), []).append(table)
@@ -135,22 +136,25 @@ def _table(was: Table, now: Table, old: Release, new: Release) -> Iterator[Chang
     elif was.provenance.get("scale") != now.provenance.get("scale"):
         yield Change("minor", "other content: the values stand for others", now.path)
     elif dict(was.provenance) != dict(now.provenance):
-        a, b = (_flat(table.provenance) for table in (was, now))
-        keys = [key for key in sorted(a | b) if a.get(key) != b.get(key)]
-        made = [f"{key} {a.get(key, 'none')} (now {b.get(key, 'none')})" for key in keys]
-        what = f"same content and digest, but recorded as made with {listing(made, 6)}"
+        before, after = _flat(was.provenance), _flat(now.provenance)
+        changes = [
+            f"{key} {before.get(key, 'none')} (now {after.get(key, 'none')})"
+            for key in sorted(before | after)
+            if before.get(key) != after.get(key)
+        ]
+        what = f"same content and digest, but recorded as made with {listing(changes, 6)}"
         yield Change("patch", what, now.path)
-    elif was.sha256 != now.sha256 and not (was.drawn or now.drawn):  # those have no file
+    elif was.sha256 != now.sha256 and not (was.drawn or now.drawn):  # drawn tables have no file
         yield Change("patch", "same content, written otherwise", now.path)
 
 
-def _flat(provenance: Mapping[str, Any], within: str = "") -> dict[str, str]:
+def _flat(provenance: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     flat: dict[str, str] = {}
     for key, value in provenance.items():
-        name = f"{within}{key}"
-        flat |= (
-            _flat(value, f"{name}.") if isinstance(value, Mapping) else {name: quoted(value, 60)}
-        )
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = quoted(value, 60)
     return flat
 
 
@@ -179,10 +183,15 @@ def _content(was: Table, now: Table, old: Release, new: Release) -> str:
         return f"{_rows(was)} became {_rows(now)}{which}"
     if was.kind != "tasks":
         return f"{_rows(was)} became {_rows(now)}"
-    a, b = (r.task_table(r.task_set_info(was.dataset, was.name)) for r in (old, new))
-    pairs = zip(*(table.drop_columns("task_id").to_pylist() for table in (a, b)), strict=False)
-    other = next((task for task, (one, two) in enumerate(pairs) if one != two), None)
-    if other is None:
-        shared = min(len(a), len(b))
-        return f"{len(a)} tasks became {len(b)}, of which the first {shared} are equal"
-    return f"{_rows(was)} became {_rows(now)}, the first other one is task {other}"
+    before, after = (
+        r.task_table(r.task_set_info(was.dataset, was.name)).drop_columns("task_id").to_pylist()
+        for r in (old, new)
+    )
+    pairs = zip(before, after, strict=False)
+    changed = next(
+        (task_id for task_id, (task, new_task) in enumerate(pairs) if task != new_task), None
+    )
+    if changed is None:
+        shared = min(len(before), len(after))
+        return f"{len(before)} tasks became {len(after)}, of which the first {shared} are equal"
+    return f"{_rows(was)} became {_rows(now)}, the first other one is task {changed}"

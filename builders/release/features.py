@@ -32,13 +32,13 @@ from fslbench_data.release.features import Features
 
 
 def networks(spec: ReleaseSpec) -> list[str]:
-    """List the backbones of a release's features that are networks, each once, in their order."""
+    """List the networks among the backbones of a release's features, each once."""
     bases = [base_of(name)[0] for dataset in spec.datasets for name in dataset.features]
     return [base for base in dict.fromkeys(bases) if is_network(base)]
 
 
 def extracted(spec: ReleaseSpec) -> list[tuple[str, str]]:
-    """List data sets and the backbones that making a release extracts features of them with."""
+    """List the data sets and backbones of all features that making a release extracts."""
     pairs = [(dataset.name, name) for dataset in spec.datasets for name in dataset.every_backbone]
     for dataset in spec.datasets:
         rule = dataset.queries
@@ -48,19 +48,19 @@ def extracted(spec: ReleaseSpec) -> list[tuple[str, str]]:
 
 
 def uses_networks(spec: ReleaseSpec) -> bool:
-    """Return whether making a release takes a network, for its features or reference methods."""
+    """Return whether making a release needs a network, for its features or reference methods."""
     tuned = any(dataset.fine_tuning for dataset in spec.datasets)
     return tuned or any(is_network(backbone) for _, backbone in extracted(spec))
 
 
 def uses_captioners(spec: ReleaseSpec) -> bool:
-    """Return whether making a release takes a network that writes captions."""
+    """Return whether making a release needs a network that writes captions."""
     recipes = [recipe for dataset in spec.datasets for recipe in dataset.attributes.values()]
     return any(Recipe.parse(recipe).captioner for recipe in recipes)
 
 
 def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
-    """Add the canaries to a release with features of networks, and their features."""
+    """Add the canaries and their features to a release with features of networks."""
     backbones = networks(spec)
     if not backbones:
         return spec
@@ -79,10 +79,10 @@ def with_canaries(spec: ReleaseSpec) -> ReleaseSpec:
 
 
 class FeatureBuild:
-    """Finds or extracts the features of a release, and adds to it those that it holds.
+    """Finds or extracts the features of a release, and adds those that it holds.
 
-    Features that were `extracted` before are taken in place of extracting anew; `images` read each
-    data set when it is needed.
+    Features `extracted` before are used instead of extracting them again; `images` has a function
+    for each data set that reads it when needed.
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class FeatureBuild:
         }
 
     def steps(self, dataset: str, names: tuple[str, ...]) -> Iterator[Step]:
-        """Give the steps that add the feature sets of these names, projections last."""
+        """Yield the steps that add the feature sets of these names, projections last."""
         for name in sorted(names, key=lambda name: base_of(name)[1] is not None):
             add = partial(self._add, dataset, name)
             yield Step(f"features/{dataset}/{name}", self.made_of(dataset, name), add)
 
     def check_given(self, dataset: str, names: Iterable[str]) -> None:
-        """Refuse given features of other images, as soon as the images are read."""
+        """Raise a SourceError for given features of other images, once the images are read."""
         for name in names:
             self._before(dataset, base_of(name)[0])
 
     def of(self, dataset: str, name: str) -> tuple[Features, dict[str, Any]]:
-        """Return the release's features (N, D), or a backbone's own, and how they were made."""
+        """Return features (N, D), the release's or those of a backbone, and their provenance."""
         release, key = self.writer.so_far(), ("features", dataset, name)
         for table in release.manifest.tables:
             if (table.kind, table.dataset, table.name) == key:
@@ -119,35 +119,35 @@ class FeatureBuild:
         return precomputed.features(dataset), _named(name, precomputed.provenance(dataset))
 
     def made_of(self, dataset: str, name: str) -> list[str]:
-        """List what features follow from, in JSON: images, network, device, or those given."""
-        of, base = [name, self.writer.digest("images", dataset)], base_of(name)[0]
+        """List what features are made of, for JSON: images, network, device, or those given."""
+        made_of, base = [name, self.writer.digest("images", dataset)], base_of(name)[0]
         if is_network(base):
             given = self._extracted.get((dataset, base))
-            tables = given.shards(dataset) if given else []
-            of += [self.settings.device, self.settings.dtype, *(table.digest for table in tables)]
-        return of
+            digests = [table.digest for table in given.shards(dataset)] if given else []
+            made_of += [self.settings.device, self.settings.dtype, *digests]
+        return made_of
 
     def work(self, what: str, made_of: Sequence[Any]) -> Path:
-        """Return a folder for work on these inputs, which is there until the release is whole."""
+        """Return a folder for work on these inputs, kept until the release is finished."""
         return self.writer.folder / KEPT / f"{slug(what)[-60:]}-{digest_of(made_of)[:16]}"
 
     def _add(self, dataset: str, name: str) -> Made:
         self.progress(f"{dataset}: features of {name}")
         (base, dimensions), add = base_of(name), partial(self.writer.add_features, dataset, name)
-        kept = (self._kept_in(dataset, name) / FILE).exists()
-        if dimensions is not None or kept or self._before(dataset, name):
+        if dimensions is not None:
             features, provenance = self.of(dataset, base)
-            if dimensions is None:
-                return add([features], provenance)
             values, _, of_values = pca_int8(features, dimensions)
             return add([values], provenance | of_values)
+        if (self._work_folder(dataset, name) / FILE).exists() or self._before(dataset, name):
+            features, provenance = self.of(dataset, base)
+            return add([features], provenance)
         folder = self.work(f"{dataset}-{name}", self.made_of(dataset, name))
-        images, far = self._counted(dataset, name)
-        with features_of(name, images, folder, self.settings, far) as (pieces, provenance):
+        images, counter = self._images_and_counter(dataset, name)
+        with features_of(name, images, folder, self.settings, counter) as (pieces, provenance):
             return add(pieces, _named(name, provenance))
 
     def _before(self, dataset: str, backbone: str) -> PrecomputedFeatures | None:
-        """Return precomputed features of a backbone, if any; refuse those of other images."""
+        """Return precomputed features of a backbone, if any; a SourceError for other images."""
         precomputed = self._extracted.get((dataset, backbone))
         if precomputed is None or not is_network(backbone):
             return None
@@ -162,21 +162,21 @@ class FeatureBuild:
 
     def _kept(self, dataset: str, backbone: str) -> PrecomputedFeatures:
         """Return features in the work folder, extracted unless a previous run has done so."""
-        folder = self._kept_in(dataset, backbone)
+        folder = self._work_folder(dataset, backbone)
         if (folder / FILE).exists():
             return read_precomputed(folder)
         self.progress(f"{dataset}: features of {backbone}")
-        images, far = self._counted(dataset, backbone)
-        return write_precomputed(images, backbone, folder, self.settings, far)
+        images, counter = self._images_and_counter(dataset, backbone)
+        return write_precomputed(images, backbone, folder, self.settings, counter)
 
-    def _counted(self, dataset: str, name: str) -> tuple[ImageSet, Counter]:
-        """Read a data set; gives also what tells how many of its images are extracted."""
+    def _images_and_counter(self, dataset: str, name: str) -> tuple[ImageSet, Counter]:
+        """Read a data set, and return what reports how many of its images are extracted."""
         images, what = self.images[dataset](), f"{dataset}: features of {name}"
-        far = counted(len(images.images), "images", lambda far: self.progress(f"{what}: {far}"))
-        return images, far
+        counter = counted(len(images.images), "images", lambda far: self.progress(f"{what}: {far}"))
+        return images, counter
 
-    def _kept_in(self, dataset: str, backbone: str) -> Path:
-        """Name the folder of such features."""
+    def _work_folder(self, dataset: str, backbone: str) -> Path:
+        """Return the folder of features that :meth:`_kept` extracts."""
         return self.work(f"{dataset}-{backbone}", ["kept", *self.made_of(dataset, backbone)])
 
 

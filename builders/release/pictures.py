@@ -19,14 +19,14 @@ FILES = "files"
 
 PASSED_ON = ("public domain", "CC0", "CC0 1.0", "MIT", "Apache-2.0", "CC BY 4.0")
 """Licences of single images that let them be passed on in a collection, with the credit that the
-images table gives.  Not CC BY-SA: whoever adapts a picture would have to license all of it so."""
+images table gives.  CC BY-SA is not one: an adapted collection would have to be under it, too."""
 
 QUALITY = 90
 _SUFFIXES = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp"}
 
 
 def passed_on(licence: str) -> bool:
-    """Return whether a licence is one of these, also as SPDX writes it: CC-BY-4.0."""
+    """Return whether a licence is in :data:`PASSED_ON`, also as SPDX writes it: CC-BY-4.0."""
     return _plain(licence) in map(_plain, PASSED_ON)
 
 
@@ -47,9 +47,9 @@ def picture_provenance(images: ImageSet, longest: int | None) -> dict[str, Any]:
 def picture_tables(
     images: ImageSet, longest: int | None = None, progress: Progress = silent
 ) -> Iterator[pa.Table]:
-    """Give the shards of a data set's pictures: :data:`benchmark_spec.schemas.PICTURES`.
+    """Yield the shards of a data set's pictures: :data:`benchmark_spec.schemas.PICTURES`.
 
-    `longest` is the longest side of thumbnails; an image whose own licence forbids it has no bytes.
+    `longest` is the longest side of thumbnails; images whose licence forbids it have no bytes.
     """
     number, licences = len(images.images), _licences(images)
     labels = images.images.column("class_id").to_pylist()
@@ -76,7 +76,7 @@ def _licences(images: ImageSet) -> list[str]:
 
 
 def _row(images: ImageSet, image_id: int, longest: int | None) -> Mapping[str, Any]:
-    """Give an image's bytes, and a name of its id and its form alone."""
+    """Return an image's bytes, and a file name that tells only its id and format."""
     if longest is None and (data := images.encoded(image_id)) is not None:
         with opened(data, f"{images.name}: image {image_id}") as file:
             suffix = _SUFFIXES.get(file.format, "")

@@ -38,10 +38,10 @@ def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
             where=f"release {spec.name}",
             expected="a sentence: what the release is for",
         )
-    for position, dataset in enumerate(spec.datasets):
+    for i, dataset in enumerate(spec.datasets):
         where = f"data set {dataset.name}"
         if dataset.queries is not None and dataset.left_open:
-            so_far = spec.datasets[: position + 1]
+            so_far = spec.datasets[: i + 1]
             _check_queries(dataset, dataset.queries, so_far, f"{where}, queries")
         _check_tuning(dataset, f"{where}, fine_tuning")
         dataset = dataset.filled
@@ -49,9 +49,9 @@ def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
         _check_suites(dataset, where)
         _check_methods(dataset, where)
         for name, text in dataset.attributes.items():
-            of = f"{where}, attributes.{name}"
-            recipe = Recipe.parse(text, of)
-            check_recipe(recipe, dataset.source, settings.weights, of, dataset.options)
+            place = f"{where}, attributes.{name}"
+            recipe = Recipe.parse(text, place)
+            check_recipe(recipe, dataset.source, settings.weights, place, dataset.options)
         if dataset.pictures is not None:
             _check_pictures(dataset, where)
     with_canaries(spec)
@@ -60,14 +60,14 @@ def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
 def _check_queries(
     dataset: DatasetSpec, rule: QuerySpec, so_far: Sequence[DatasetSpec], where: str
 ) -> None:
-    """Refuse a rule for numbers of queries that cannot be followed, of data sets `so_far`."""
+    """Refuse a rule for numbers of queries that cannot be followed with the data sets so far."""
     head_of(rule.head)
     if rule.suite not in DRAWABLE:
         raise UnknownNameError(
             "suite to draw without replacement", rule.suite, DRAWABLE, where=where
         )
     name = rule.dataset or dataset.name
-    known = {one.name: one for one in so_far}
+    known = {earlier.name: earlier for earlier in so_far}
     if name not in known:
         raise UnknownNameError(
             "data set", name, known, where=where, fix="or list it before this one"
@@ -83,7 +83,7 @@ def _check_queries(
 
 
 def _check_backbones(backbones: Sequence[str], source: str, where: str) -> None:
-    """Refuse backbones that are not known, or cannot show the images of a source."""
+    """Refuse backbones that are unknown, or cannot process the images of a source."""
     for backbone in backbones:
         check_backbone(backbone, where)
     grey = [name for name in SOURCES if source_of(name).pixels]
@@ -99,8 +99,8 @@ def _check_backbones(backbones: Sequence[str], source: str, where: str) -> None:
 def _check_source(dataset: DatasetSpec, where: str) -> None:
     if dataset.source == CATALOGUE:
         lookup(dataset.name)
-        of_images = "features", "backbones", "fine_tuning", "attributes", "pictures", "options"
-        if declared := [field for field in of_images if getattr(dataset, field)]:
+        need_images = "features", "backbones", "fine_tuning", "attributes", "pictures", "options"
+        if declared := [field for field in need_images if getattr(dataset, field)]:
             raise SpecError(
                 f"{where}: a catalogue has no images, only counts, and takes no "
                 f"{' or '.join(declared)}",
@@ -159,16 +159,17 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
     backbones = [*bases, *others, *(tuned.backbones if tuned else ())]
     _check_backbones(backbones, dataset.source, where)
     for suite in dataset.methods_of:
-        if suite not in {one.name for one in dataset.every_suite}:
-            names = [one.name for one in dataset.every_suite]
+        names = [known.name for known in dataset.every_suite]
+        if suite not in names:
             raise UnknownNameError("suite", suite, names, where=f"{where}, methods_of")
-    for head in (*dataset.heads, *(h for of in dataset.methods_of.values() for h in of.heads)):
+    of_suites = (head for methods in dataset.methods_of.values() for head in methods.heads)
+    for head in (*dataset.heads, *of_suites):
         if head not in HEADS:
             raise UnknownNameError("head", head, HEADS, where=where)
     if EPISODES in dataset.every_suite:
-        own = dataset.methods_of.get(EPISODES.name)
-        even = [name for name in (own.heads if own else dataset.heads) if not HEADS[name].uneven]
-        if even:
+        methods = dataset.methods_of.get(EPISODES.name)
+        heads = methods.heads if methods else dataset.heads
+        if even := [name for name in heads if not HEADS[name].uneven]:
             raise SpecError(
                 f"{where}: {listing(even)} cannot answer {EPISODES.name}, "
                 "whose classes differ in shots",
@@ -176,8 +177,8 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
                 fix='such as methods_of.episodes = { features = ["..."], heads = ["NCC"] }',
             )
     with_features = dataset.features or dataset.backbones
-    left = [name for name in dataset.every_task_set if name.suite not in dataset.methods_of]
-    if dataset.heads and not (with_features and left):
+    for_heads = [name for name in dataset.every_task_set if name.suite not in dataset.methods_of]
+    if dataset.heads and not (with_features and for_heads):
         raise SpecError(
             f"{where}: heads need features, and suites to run on that methods_of leaves",
             fix='add features = ["..."] and suites = ["..."]',
@@ -195,7 +196,7 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
 
 
 def _check_tuning(dataset: DatasetSpec, where: str) -> None:
-    """Refuse fine-tuning of what is no network, and on task sets that may not exist."""
+    """Refuse fine-tuning of backbones that are no networks, or on task sets that may not exist."""
     tuned = dataset.fine_tuning
     for name in tuned.backbones if tuned else ():
         if not is_network(name):
@@ -213,7 +214,7 @@ def _check_tuning(dataset: DatasetSpec, where: str) -> None:
 
 
 def _check_pictures(dataset: DatasetSpec, where: str) -> None:
-    """Refuse pictures of a data set if its terms do not let them be passed on."""
+    """Refuse pictures of a data set whose terms do not let them be passed on."""
     redistribution, licence = terms_of(dataset.source, dataset.options)
     if redistribution != "images":
         raise SpecError(
@@ -232,10 +233,14 @@ def _check_pictures(dataset: DatasetSpec, where: str) -> None:
 
 
 def unpublishable(spec: ReleaseSpec) -> list[str]:
-    """List the data sets with features or attributes that their terms do not let be published."""
-    made = [d for d in spec.datasets if d.features or d.attributes]
-    own = [d for d in made if d.source != CATALOGUE]
-    return [d.name for d in own if terms_of(d.source, d.options)[0] == "tables"]
+    """List the data sets whose terms forbid to publish their features or attributes."""
+    return [
+        dataset.name
+        for dataset in spec.datasets
+        if (dataset.features or dataset.attributes)
+        and dataset.source != CATALOGUE
+        and terms_of(dataset.source, dataset.options)[0] == "tables"
+    ]
 
 
 # ---- what is there -------------------------------------------------------------------------------
@@ -249,36 +254,40 @@ def check_there(
     *,
     allow_missing: bool = False,
 ) -> None:
-    """Refuse what is missing or cannot be made, as far as is known without opening an image."""
+    """Refuse what is missing or cannot be made, without opening an image."""
     for dataset in spec.datasets:
         if dataset.source == CATALOGUE:
             sizes: tuple[int, ...] | None = tuple(lookup(dataset.name).class_sizes)
         else:
             folder = None if raw is None else raw / dataset.folder
-            named = dataset.source, folder, dataset.name, dataset.options
-            sizes = class_sizes_from_lists(*named, allow_missing=allow_missing)
-        if sizes is None:  # no listing has them
+            sizes = class_sizes_from_lists(
+                dataset.source, folder, dataset.name, dataset.options, allow_missing=allow_missing
+            )
+        if sizes is None:  # only the images tell
             continue
         for name in dataset.filled.every_task_set:
-            if not suite_of(name.suite).whole:  # their queries are all there are
+            if not suite_of(name.suite).whole:  # these have as many queries as there are images
                 checked_sizes(sizes, name.protocol, dataset.name)
         _check_choice(dataset, sizes)
     wanted = extracted(spec)
-    for one in given:
-        if not {(name, one.backbone) for name in one.datasets} & {*wanted}:
+    available: set[tuple[str, str]] = set()
+    for precomputed in given:
+        pairs = {(name, precomputed.backbone) for name in precomputed.datasets}
+        if not pairs & {*wanted}:
             raise SpecError(
-                f"nothing takes the features of {one.backbone} that were given",
-                where=str(one.folder),
+                f"nothing takes the features of {precomputed.backbone} that were given",
+                where=str(precomputed.folder),
                 expected=listing([f"{base} of {name}" for name, base in wanted]) or "none",
             )
+        available |= pairs
     wanted += [(canaries.NAME, name) for name in networks(spec)]
-    before = {(name, one.backbone) for one in given for name in one.datasets}
-    here = [name for d in spec.datasets if d.fine_tuning for name in d.fine_tuning.backbones]
+    loaded = [name for d in spec.datasets if d.fine_tuning for name in d.fine_tuning.backbones]
     if isinstance(settings.engine, LocalEngine):
-        here += [name for of, name in wanted if is_network(name) and (of, name) not in before]
-    for backbone in dict.fromkeys(here):
+        missing = [pair for pair in wanted if pair not in available]
+        loaded += [backbone for _, backbone in missing if is_network(backbone)]
+    for backbone in dict.fromkeys(loaded):
         check_weights(backbone, settings.weights)
-    if here:
+    if loaded:
         facts(settings.device, "")
     if any(d.heads or d.methods_of or (d.queries and d.left_open) for d in spec.datasets):
         require("torch")
@@ -287,11 +296,11 @@ def check_there(
 
 
 def _check_choice(dataset: DatasetSpec, sizes: tuple[int, ...]) -> None:
-    """Refuse to choose a number of queries on too few images of the data set itself."""
+    """Refuse to choose a number of queries from too few images of the data set itself."""
     rule = dataset.queries
     if rule is None or rule.dataset not in ("", dataset.name):
         return
     if rule.suite == "grouped":
-        return  # its images are not read yet
+        return  # the groups are not read yet
     for way, shot in dataset.left_open:
         Draws(dataset.name, rule.suite, way, shot, sizes).check_variances(dataset.name)

@@ -1,4 +1,4 @@
-"""Reference methods of a release: heads on features, and networks fine-tuned on each task."""
+"""Run a release's reference methods: heads on features, and networks fine-tuned per task."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FT = "FT"
 
 
 class _Part(NamedTuple):
-    """The task sets of a data set that a method runs on, and how it is tuned, if at all."""
+    """The task sets of a data set that a method runs on, and its fine-tuning, if any."""
 
     dataset: DatasetSpec
     sets: list[TaskSetInfo]
@@ -39,19 +39,19 @@ class _Part(NamedTuple):
 
 
 def _methods(spec: ReleaseSpec, release: Release) -> dict[tuple[str, str], list[_Part]]:
-    """List the parts of each backbone and head, in the specification's order, fine-tuning last."""
+    """List the parts of each (backbone, head) in the specification's order, fine-tuning last."""
     methods: dict[tuple[str, str], list[_Part]] = {}
     tuned: dict[tuple[str, str], list[_Part]] = {}
     for dataset in spec.datasets:
         infos = [info for info in release.task_sets if info.dataset == dataset.name]
         backbones = dict.fromkeys((*dataset.features, *dataset.backbones))
-        own = {suite: [i for i in infos if i.name.suite == suite] for suite in dataset.methods_of}
-        others = [info for info in infos if info.name.suite not in own]
+        others = [info for info in infos if info.name.suite not in dataset.methods_of]
         for method in product(backbones, dataset.heads):
             methods.setdefault(method, []).append(_Part(dataset, others))
-        for suite, of in dataset.methods_of.items():
-            for method in product(of.features, of.heads):
-                methods.setdefault(method, []).append(_Part(dataset, own[suite]))
+        for suite, of_suite in dataset.methods_of.items():
+            sets = [info for info in infos if info.name.suite == suite]
+            for method in product(of_suite.features, of_suite.heads):
+                methods.setdefault(method, []).append(_Part(dataset, sets))
         if tuning := dataset.fine_tuning:
             sets = [info for info in infos if str(info.name) in tuning.task_sets]
             for backbone in tuning.backbones:
@@ -60,7 +60,7 @@ def _methods(spec: ReleaseSpec, release: Release) -> dict[tuple[str, str], list[
 
 
 def result_steps(spec: ReleaseSpec, features: FeatureBuild) -> Iterator[Step]:
-    """Give the steps that run the reference methods, each on all its data sets."""
+    """Yield the steps that run the reference methods, each on all its data sets."""
     for (backbone, head), parts in _methods(spec, features.writer.so_far()).items():
         made_of = [_made_of(features, backbone, part) for part in parts]
         make = _fine_tune if head == FT else partial(_run, head)
@@ -68,37 +68,45 @@ def result_steps(spec: ReleaseSpec, features: FeatureBuild) -> Iterator[Step]:
 
 
 def _made_of(features: FeatureBuild, backbone: str, part: _Part) -> list[Any]:
-    """List what results on a data set follow from, in JSON: images or features, and tasks."""
+    """List what results on a data set are made of, for JSON: images or features, and tasks."""
     name, most = part.dataset.name, part.tuning.max_tasks if part.tuning else None
     if part.tuning is None:
-        of = [backbone in part.dataset.features, *features.made_of(name, backbone)]
+        inputs = [backbone in part.dataset.features, *features.made_of(name, backbone)]
     else:
-        of = [features.writer.digest("images", name), features.settings.device]
+        inputs = [features.writer.digest("images", name), features.settings.device]
     tasks = [
         [str(info.name), info.fingerprint, None if most is None or most >= info.n_tasks else most]
         for info in part.sets
     ]
-    return [name, *of, tasks]
+    return [name, *inputs, tasks]
 
 
 def _run(head: str, backbone: str, parts: list[_Part], features: FeatureBuild) -> Made:
     release, settings = features.writer.so_far(), features.settings
-    made: dict[str, dict[str, Any]] = {}
+    provenances: dict[str, dict[str, Any]] = {}
 
     def features_of(dataset: str) -> Features:
-        values, made[dataset] = features.of(dataset, backbone)
+        values, provenances[dataset] = features.of(dataset, backbone)
         return values
 
     features.progress(f"{backbone}/{head}")
-    how: dict[str, Any] = {"engine": settings.engine, "threads": settings.threads}
-    results = []
-    for part in parts:
-        if sets := [str(info.name) for info in part.sets]:
-            how |= {"task_sets": sets, "features": features_of}
-            results.append(run_head(release, head, backbone, [part.dataset.name], **how))
+    results = [
+        run_head(
+            release,
+            head,
+            backbone,
+            [part.dataset.name],
+            task_sets=[str(info.name) for info in part.sets],
+            features=features_of,
+            engine=settings.engine,
+            threads=settings.threads,
+        )
+        for part in parts
+        if part.sets
+    ]
     provenance: dict[str, Any] = {"head": head, "features": backbone}
     if any(backbone not in part.dataset.features for part in parts):
-        first, *others = made.values()  # of what the release does not hold, what all have in common
+        first, *others = provenances.values()  # the release does not say how these were made
         provenance["extraction"] = {
             k: v for k, v in first.items() if all(other.get(k) == v for other in others)
         }
@@ -120,18 +128,17 @@ def _fine_tune(backbone: str, parts: list[_Part], features: FeatureBuild) -> Mad
         write_pictures(features.images[name](), folder, features.progress)
         journal = features.work(f"{backbone}-answers", made_of)
         how: dict[str, Any] = {"max_tasks": tuning.max_tasks, "device": settings.device}
-        results.append(
-            run_ft(release, network, folder, name, tuning.task_sets, **how, journal=journal)
-        )
+        answers = run_ft(release, network, folder, name, tuning.task_sets, **how, journal=journal)
+        results.append(answers)
     return features.writer.add_results(with_right_queries(merge(results), release), provenance)
 
 
 def with_right_queries(results: Submission, release: Release) -> Submission:
-    """Replace predictions by which queries are right, a third of the size.
+    """Replace predictions by which queries are right, which takes a third of the space.
 
-    Predictions for all classes at once stay: intervals for new classes rest on them.  Counts of
-    classes on `pooled` sets, which are many, go: they follow.  Results with `correct`
-    already are returned unchanged.
+    Predictions for all classes at once stay, since intervals for new classes need them.  Counts by
+    class on `pooled` sets, which have many tasks, are dropped, since they follow.  Results that
+    already have `correct` are returned unchanged.
     """
     if "predictions" not in results.columns or "correct" in results.columns:
         return results
@@ -146,15 +153,15 @@ def with_right_queries(results: Submission, release: Release) -> Submission:
             order.append(checked.rows_of(group))
             right.append(checked.right_in_task_order(group))
     known = np.concatenate(order)
-    ends = np.append(0, lengths[known].cumsum()).astype(np.int32)
-    lists = pa.ListArray.from_arrays(ends, np.concatenate(right).astype(np.int8))
-    place, is_known = np.zeros(len(table), np.int64), np.zeros(len(table), bool)
-    place[known], is_known[known] = np.arange(known.size), True
-    left = predictions.take(pa.array(np.arange(len(table)), mask=is_known))
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    columns |= {"predictions": left, "correct": lists.take(pa.array(place, mask=~is_known))}
-    many = np.array([info.name.suite == "pooled" for info in infos])[numbers.groups]
+    offsets = np.append(0, lengths[known].cumsum()).astype(np.int32)
+    lists = pa.ListArray.from_arrays(offsets, np.concatenate(right).astype(np.int8))
+    position, is_known = np.zeros(len(table), np.int64), np.zeros(len(table), bool)
+    position[known], is_known[known] = np.arange(known.size), True
+    rows, columns = np.arange(len(table)), dict(zip(table.column_names, table.columns, strict=True))
+    columns["predictions"] = predictions.take(pa.array(rows, mask=is_known))
+    columns["correct"] = lists.take(pa.array(position, mask=~is_known))
+    pooled = np.array([info.name.suite == "pooled" for info in infos])[numbers.groups]
     by_class = columns["class_correct"].combine_chunks()
-    columns["class_correct"] = by_class.take(pa.array(np.arange(len(table)), mask=is_known & many))
-    used = {name: own for name, own in columns.items() if own.null_count < len(table)}
+    columns["class_correct"] = by_class.take(pa.array(rows, mask=is_known & pooled))
+    used = {name: column for name, column in columns.items() if column.null_count < len(table)}
     return replace(results, table=canonical(pa.table(used), results.source))

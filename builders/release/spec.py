@@ -22,7 +22,7 @@ CATALOGUE = "catalogue"
 """The source of a data set known by its classes and counts."""
 
 MAX_TASKS = 10_000_000
-"""More tasks than any data set holds."""
+"""A bound on requested tasks, beyond what any data set holds."""
 
 
 WayShot = tuple[int, int]
@@ -33,18 +33,17 @@ LEFT_OPEN = re.compile(r"(?:(.*)-)?([1-9][0-9]{0,8})w([1-9][0-9]{0,8})s")
 
 
 def _open_in(texts: Iterable[str]) -> dict[str, WayShot]:
-    """Give K and S of those protocols and task sets that leave Q open."""
+    """Map those protocols and task sets that leave Q open to their K and S."""
     matches = filter(None, map(LEFT_OPEN.fullmatch, texts))
     return {match[0]: (int(match[2]), int(match[3])) for match in matches}
 
 
 class QuerySpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """``queries = "optimal"``: how Q is found for protocols that leave it open, such as ``5w5s``.
+    """``queries = "optimal"``: how Q is chosen for protocols that leave it open, such as ``5w5s``.
 
-    By `rule` it makes the intervals of ``comparisons`` of heads narrow, or that of the ``accuracy``
-    of `head` alone. The effect of Q is estimated from their results on `features`, the data set's
-    first unless given, on tasks of `suite`; the images are of another `dataset` before it; its own
-    unless given.
+    By `rule` Q makes the intervals of ``comparisons`` of heads narrow, or that of the ``accuracy``
+    of `head` alone.  The effect of Q is estimated from results on tasks of `suite` with `features`,
+    by default the data set's first, and on the images of an earlier `dataset`, by default its own.
     """
 
     rule: Annotated[Rule, Meta(description='"comparisons" or "accuracy"')] = "comparisons"
@@ -66,7 +65,7 @@ _Names = Annotated[
 class FineTuningSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """``fine_tuning = { backbones = ["..."], task_sets = ["open-5w5s5q"], max_tasks = 20 }``.
 
-    Of each task set the first `max_tasks` tasks are taken; all unless given.
+    The first `max_tasks` tasks of each task set are answered, by default all.
     """
 
     backbones: _Names
@@ -75,7 +74,7 @@ class FineTuningSpec(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MethodsSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """``methods_of.allway = { features = ["pixels"], heads = ["NCC"] }``: those of one suite."""
+    """``methods_of.allway = { features = ["pixels"], heads = ["NCC"] }``: methods of a suite."""
 
     features: _Names
     heads: _Names
@@ -87,36 +86,35 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes
     ----------
     name, source
-        Of the data set in the release, and what of :mod:`builders.sources` reads it (the same name
-        unless given), or ``catalogue`` for classes and counts only.
+        The name of the data set in the release; and the source in :mod:`builders.sources` that
+        reads it, by default of the same name, or ``catalogue`` for classes and counts only.
     folder
-        Its raw folder, relative to that of all; the source's name unless given, or of an own data
-        set its own name.
+        Its raw folder, relative to that of all; by default the source's name, or the data set's if
+        the source is a general one.
     suites, protocols, task_sets, seed, tasks
-        The task sets: every suite at every protocol, and more by their whole names;
+        The task sets: every suite at every protocol, and others by their whole names;
         ``ladder_<attributes>`` and ``counterfactual_<attributes>`` stand for all steps.  `tasks`
-        is their number by suite.
+        has the number of tasks by suite.
     queries
-        How Q is chosen where a protocol, such as ``5w5s`` or ``open-5w5s``, has none.
+        How Q is chosen for protocols without it, such as ``5w5s`` or ``open-5w5s``.
     drawn
-        Suites, drawn uniformly, of which the release holds no tables: readers draw them again.
+        Uniform suites without tables in the release, which readers draw again.
     attributes
-        Sets of attributes of the images by name, each with its recipe
-        (:mod:`builders.attributes.recipe`).
+        Recipes of the images' sets of attributes, by name (:mod:`builders.attributes.recipe`).
     features, backbones
         Backbones whose features the release holds, perhaps projected
-        (``efficientnet_lite0-pca128``); and more, for the reference methods, without their
-        features.
+        (``efficientnet_lite0-pca128``); and others for the reference methods, whose features it
+        does not hold.
     pictures
         ``files`` for the images as they are, or the longest side of thumbnails in pixels.
     heads, fine_tuning
         Reference methods to run on all features; and networks to fine-tune on tasks of some sets.
     methods_of
-        By suite, reference methods on its task sets in place of the heads on all features.
+        By suite, the reference methods on its task sets, in place of `heads` on all features.
     test
-        How paths of the images begin that are the data set's own test part, for `allway`.
+        The beginning of the paths of images in the data set's own test part, for `allway`.
     options
-        What else the source takes, such as the title of an image folder.
+        Other options of the source, such as the title of an image folder.
     """
 
     name: Annotated[str, Meta(description='name = "..."')]
@@ -160,28 +158,34 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
     def read(
         self, folder: Path | None, *, allow_missing: bool = False, progress: Progress = silent
     ) -> ImageSet:
-        """Read its images from its raw folder, as its source does."""
-        how: dict[str, Any] = {"allow_missing": allow_missing, "progress": progress}
-        return read_source(self.source, folder, name=self.name, options=self.options, **how)
+        """Read the images of the data set from its raw folder."""
+        return read_source(
+            self.source,
+            folder,
+            name=self.name,
+            options=self.options,
+            allow_missing=allow_missing,
+            progress=progress,
+        )
 
     def number_of_tasks(self, suite: str) -> int | None:
-        """Return the requested number; that of `closed` for other suites that reuse images.
+        """Return the requested number of tasks, by default that of `closed` if images are reused.
 
-        `pooled` sets have a number of their own where none is requested, and `allway` draws none.
+        `pooled` and `allway` have no such default.
         """
-        of = suite_of(suite)
-        reuses = of.interval == "closed" and suite != "pooled" and not of.whole
-        return self.tasks.get(suite, self.tasks.get("closed") if reuses else None)
+        declared = suite_of(suite)
+        like_closed = declared.interval == "closed" and suite != "pooled" and not declared.whole
+        return self.tasks.get(suite, self.tasks.get("closed") if like_closed else None)
 
     @property
     def every_backbone(self) -> tuple[str, ...]:
-        """All features that it has or its reference methods take, each once."""
-        more = (name for of in self.methods_of.values() for name in of.features)
-        return tuple(dict.fromkeys((*self.features, *self.backbones, *more)))
+        """The features of the data set and of its reference methods, each once."""
+        of_suites = (name for methods in self.methods_of.values() for name in methods.features)
+        return tuple(dict.fromkeys((*self.features, *self.backbones, *of_suites)))
 
     @property
     def declared_task_sets(self) -> tuple[str, ...]:
-        """Names of its task sets, suite by suite; some may leave Q open."""
+        """The names of the task sets, suite by suite; some may leave Q open."""
         by_suite = (f"{suite}-{protocol}" for suite in self.suites for protocol in self.protocols)
         return (*by_suite, *self.task_sets)
 
@@ -191,34 +195,36 @@ class DatasetSpec(Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(dict.fromkeys(_open_in((*self.protocols, *self.task_sets)).values()))
 
     def with_queries(self, chosen: Mapping[WayShot, int]) -> DatasetSpec:
-        """Replace every open Q by the one chosen; duplicates that follow are dropped."""
+        """Replace every open Q by the one chosen, and drop duplicates that result."""
         pairs = _open_in((*self.protocols, *self.task_sets))
-        protocols, names = (
-            dict.fromkeys(f"{one}{chosen[pairs[one]]}q" if one in pairs else one for one in texts)
-            for texts in (self.protocols, self.task_sets)
-        )
-        spec = replace(self, protocols=tuple(protocols), task_sets=())
+
+        def completed(text: str) -> str:
+            return f"{text}{chosen[pairs[text]]}q" if text in pairs else text
+
+        protocols = tuple(dict.fromkeys(map(completed, self.protocols)))
+        spec = replace(self, protocols=protocols, task_sets=())
         by_suite = {str(name) for name in spec.every_task_set}
+        names = dict.fromkeys(map(completed, self.task_sets))
         return replace(spec, task_sets=tuple(name for name in names if name not in by_suite))
 
     @property
     def filled(self) -> DatasetSpec:
-        """The same with one query a class where Q is left open."""
+        """The same with one query per class in protocols that leave Q open."""
         return self.with_queries(dict.fromkeys(self.left_open, 1))
 
     def closed(self, chosen: Mapping[WayShot, int]) -> dict[str, WayShot]:
-        """List the task sets that leave Q open, by their names with the Q chosen."""
+        """Map the task sets that leave Q open, named with the chosen Q, to their K and S."""
         pairs = _open_in(self.declared_task_sets)
         return {f"{text}{chosen[pair]}q": pair for text, pair in pairs.items()}
 
     @property
     def every_task_set(self) -> tuple[TaskSetName, ...]:
-        """All its task sets, suite by suite; none of its protocols may leave Q open."""
+        """All task sets, suite by suite; no protocol may leave Q open."""
         return tuple(map(TaskSetName.parse, self.declared_task_sets))
 
     @property
     def every_suite(self) -> tuple[Suite, ...]:
-        """The suites of its task sets, each once."""
+        """The suites of the task sets, each once."""
         return tuple(map(suite_of, dict.fromkeys(name.suite for name in self.every_task_set)))
 
 
@@ -232,12 +238,12 @@ class ReleaseSpec(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of all that decides the release's content but the raw folders' files."""
+        """SHA-256 (hex) of all that determines the release's content, except the raw files."""
         content = to_builtins(self)
+        added = "attributes", "task_sets", "drawn", "queries", "pictures", "methods_of", "test"
         for dataset in content["datasets"]:
-            added = "attributes", "task_sets", "drawn", "queries", "pictures", "methods_of", "test"
-            for later in added:
-                if not dataset[later]:  # builds of before there were any can go on
-                    del dataset[later]
+            for field in added:
+                if not dataset[field]:  # so that builds begun before the field existed continue
+                    del dataset[field]
         text = json.dumps([content, SAMPLER_VERSION], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,9 +34,9 @@ WAYS = 5
 
 
 def first_spec(folder: Path, file: str = "") -> str:
-    """Write the specification of a release of one image folder, as far as the folder determines it.
+    """Write a specification for one image folder, as far as the folder determines it.
 
-    `file` is its name, for the commands that its comments show; by default the data set's.
+    `file` is the file name in the commands of its comments, by default made of the data set's name.
     """
     sizes = [len(paths) for paths in list_images(folder)[0].values()]
     name = re.sub(r"[^a-z0-9]+", "_", folder.resolve().name.lower()).strip("_") or "my_images"
@@ -47,8 +48,11 @@ def first_spec(folder: Path, file: str = "") -> str:
             where=str(folder),
             expected="a folder of images for each of two classes or more",
         )
-    every = (Draws(name, "open", ways, shot, tuple(sizes)) for shot in (1, 5, 10))
-    protocols = [f"{ways}w{draws.shot}s" for draws in every if draws.estimates_variances]
+    protocols = [
+        f"{ways}w{shot}s"
+        for shot in (1, 5, 10)
+        if Draws(name, "open", ways, shot, tuple(sizes)).estimates_variances
+    ]
     return template("release/templates/first_spec.toml.j2", "builders").render(
         name=name,
         folder=folder.resolve().name,
@@ -91,7 +95,7 @@ class _SpecFile(Struct, forbid_unknown_fields=True):
 
 
 def find_spec(path: Path) -> Path:
-    """Return the file at `path`, or the specification of that name that comes with the package."""
+    """Return the file at `path`, or the package's specification of that name."""
     shipped = {file.stem: file for file in Path(str(files("builders") / "specs")).glob("*.toml")}
     if not path.is_file() and str(path) in shipped:
         return shipped[str(path)]
@@ -101,9 +105,9 @@ def find_spec(path: Path) -> Path:
 
 
 def read_spec(path: Path) -> ReleaseSpec:
-    """Read and check a specification, perhaps one of the package by its name.
+    """Read and check a specification, given by its file or by its name in the package.
 
-    An error names file, field and what was expected.
+    Errors name the file, the field and what was expected.
     """
     path = find_spec(path)
     where = str(path)
@@ -114,10 +118,10 @@ def read_spec(path: Path) -> ReleaseSpec:
         check_manifest(Manifest(file.name, file.version, file.description, (), ()))
     except FSLBenchError as error:
         raise SpecError(error.what, where=where, expected=error.expected) from None
-    _declared({"name": "any", **defaults}, where)  # what is wrong here is of no one data set
+    _declared({"name": "any", **defaults}, where)  # so that errors do not name a data set
     datasets = tuple(
-        _dataset({**defaults, **entry}, f"{where}, data set {n}")
-        for n, entry in enumerate(file.dataset, 1)
+        _dataset({**defaults, **entry}, f"{where}, data set {number}")
+        for number, entry in enumerate(file.dataset, 1)
     )
     if twice := _twice(dataset.name for dataset in datasets):
         raise SpecError(f"data sets are listed twice: {', '.join(twice)}", where=where)
@@ -129,7 +133,7 @@ def _twice(names: Iterable[str]) -> list[str]:
 
 
 def _declared(raw: dict[str, Any], where: str) -> DatasetSpec:
-    """Read the fields of a data set, those of its suites as well."""
+    """Read the fields of a data set, and check the suites that they name."""
     raw = {**raw, "queries": {}} if raw.get("queries") == OPTIMAL else raw
     spec = declared_in(raw, DatasetSpec, where)
     for suite in (*spec.tasks, *spec.drawn):
@@ -140,9 +144,11 @@ def _declared(raw: dict[str, Any], where: str) -> DatasetSpec:
 def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
     spec = _declared(raw, where)
     check_dataset_name(spec.name)
-    suites = [one for suite in spec.suites for one in suites_of(suite, where)]
-    task_sets = [one for name in spec.task_sets for one in _task_sets(name, where)]
-    spec = replace(spec, suites=tuple(suites), task_sets=tuple(task_sets))
+    spec = replace(
+        spec,
+        suites=tuple(chain.from_iterable(suites_of(suite, where) for suite in spec.suites)),
+        task_sets=tuple(chain.from_iterable(_task_sets(name, where) for name in spec.task_sets)),
+    )
     for name, recipe in spec.attributes.items():
         check_attribute_set_name(name, where)
         Recipe.parse(recipe, f"{where}, attributes.{name}")
@@ -166,12 +172,12 @@ def _dataset(raw: dict[str, Any], where: str) -> DatasetSpec:
         Protocol.parse(protocol)
     spec.filled.every_task_set  # noqa: B018 - which parses them
     source = spec.source or spec.name
-    own = spec.name if source in GENERAL else source
-    return replace(spec, source=source, folder=spec.folder or own)
+    folder = spec.folder or (spec.name if source in GENERAL else source)
+    return replace(spec, source=source, folder=folder)
 
 
 def _task_sets(name: str, where: str) -> tuple[str, ...]:
-    """List the task sets that a name stands for, as :func:`task_sets_of`; Q may be left open."""
+    """List the task sets that a name stands for, as :func:`task_sets_of`; Q may be open."""
     match = LEFT_OPEN.fullmatch(name)
     if match is None or not match[1]:
         return task_sets_of(name, where)

@@ -1,4 +1,4 @@
-"""Verifying a release: everything that can be computed again is."""
+"""Verify a release by computing again what can be computed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ Problems = Iterator[str]
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of a release: in which file, and what."""
+    """A problem in a file of a release."""
 
     path: str
     what: str
@@ -62,7 +62,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked, and what was wrong, in the order of the manifest.
+    """What was checked, and the problems found, in the order of :data:`CHECKS`.
 
     `drawn_again` counts task sets that were drawn again with an equal digest, `images_read` images
     that were compared with those of the raw folders.
@@ -81,11 +81,11 @@ def verify(
     raw: Path | None = None,
     spec: ReleaseSpec | None = None,
 ) -> Verification:
-    """Check a release's every file against the manifest, its provenance and the laws of its kind.
+    """Check every file of a release against the manifest, its provenance and its kind's laws.
 
-    With `raw`, which holds the raw folder of each data set, images are compared with those there,
-    as the data set's source reads them; `spec` has its options.  Of a data set that is
-    no source they are files below a folder of its name.
+    With `raw`, which holds the raw folder of each data set, images are compared with those that the
+    data set's source reads there; `spec` has the source's options.  If no source has the data set's
+    name, images are files in a folder of that name.
 
     Raises
     ------
@@ -93,27 +93,27 @@ def verify(
         If there is no manifest, or it cannot be read.
     """
     folder, manifest = read_manifest(folder)
-    # without its reference methods, against which their own results would be refused
-    others = tuple(t for t in manifest.tables if t.kind != "results")
-    release = Release(replace(manifest, tables=others), ReleaseFiles(str(folder)))
-    of = _Release(folder, manifest, release, progress, raw, spec)
+    # without results of reference methods, whose names results may not have
+    tables = tuple(t for t in manifest.tables if t.kind != "results")
+    release = Release(replace(manifest, tables=tables), ReleaseFiles(str(folder)))
+    context = _Context(folder, manifest, release, progress, raw, spec)
     problems, order = list[Problem](), list(CHECKS)
     for table in sorted(manifest.tables, key=lambda t: order.index(t.kind)):
         progress(table.path)
-        problems += [Problem(table.path, what) for what in _table_problems(of, table)]
+        problems += [Problem(table.path, what) for what in _table_problems(context, table)]
     for dataset in manifest.datasets:
-        if dataset.name not in of.sizes:
+        if dataset.name not in context.sizes:
             problems.append(Problem(MANIFEST_FILE, f"{dataset.name} has no classes"))
     problems += [Problem(CARD_FILE, what) for what in _card_problems(manifest, folder)]
     expected = {table.path for table in manifest.tables if not table.drawn}
     paths = (path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.parquet")))
     problems += [Problem(path, "is not in the manifest") for path in paths if path not in expected]
-    return Verification(manifest, of.drawn_again, tuple(problems), of.images_read)
+    return Verification(manifest, context.drawn_again, tuple(problems), context.images_read)
 
 
 @dataclass
-class _Release:
-    """A release that is verified, and what is known of it so far."""
+class _Context:
+    """The release that is verified, and what is known of it so far."""
 
     folder: Path
     manifest: Manifest
@@ -135,21 +135,21 @@ class _Release:
         return self.sizes[entry.dataset]
 
 
-def _table_problems(of: _Release, entry: Table) -> Problems:
-    """Yield what is wrong with one table."""
+def _table_problems(context: _Context, entry: Table) -> Problems:
+    """Yield the problems of one table."""
     try:
         if entry.drawn:
-            info = of.release.task_set_info(entry.dataset, entry.name)
-            yield from _tasks(of, entry, of.release.task_table(info))
+            info = context.release.task_set_info(entry.dataset, entry.name)
+            yield from _tasks(context, entry, context.release.task_table(info))
             return
-        path = regular_file(of.folder / entry.path, of.folder)
+        path = regular_file(context.folder / entry.path, context.folder)
         if path.stat().st_size != entry.bytes or sha256_of(path) != entry.sha256:
             yield "is not the file that was released: its SHA-256 or its size is another"
         table = read_table(path, entry, lambda table: None)
         digest = content_digest(table)
         if digest != entry.digest:
             yield f"its content digest is {digest}, not {entry.digest}"
-        yield from CHECKS[entry.kind](of, entry, table)
+        yield from CHECKS[entry.kind](context, entry, table)
     except FSLBenchError as error:
         yield str(error)
     except (OSError, pa.ArrowException) as error:
@@ -159,7 +159,7 @@ def _table_problems(of: _Release, entry: Table) -> Problems:
 
 
 def _card_problems(manifest: Manifest, folder: Path) -> Problems:
-    """Compare the card with that of this version, if it wrote the release."""
+    """Compare the card with one made again, if this version made the release."""
     path = folder / CARD_FILE
     text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
     if text and manifest.made_with != MADE_WITH:
@@ -181,7 +181,7 @@ def _is(table: pa.Table, column: str, expected: NDArray[np.integer]) -> bool:
     return np.array_equal(table.column(column).to_numpy(), expected)
 
 
-def _classes(of: _Release, entry: Table, table: pa.Table) -> Problems:
+def _classes(context: _Context, entry: Table, table: pa.Table) -> Problems:
     schemas.check_classes(table, entry.path)
     counts = table.column("n_images")
     if not table.num_rows or counts.null_count or pc.min(counts).as_py() < 1:
@@ -189,8 +189,8 @@ def _classes(of: _Release, entry: Table, table: pa.Table) -> Problems:
         return
     sizes: Ids = counts.to_numpy().astype(np.int64)
     names, superclasses = table.column("class_name").to_pylist(), number_of_superclasses(table)
-    of.sizes[entry.dataset], of.class_names[entry.dataset] = sizes, names
-    about = next(d for d in of.manifest.datasets if d.name == entry.dataset)
+    context.sizes[entry.dataset], context.class_names[entry.dataset] = sizes, names
+    about = next(d for d in context.manifest.datasets if d.name == entry.dataset)
     if len(set(names)) != len(names) or not all(names):
         yield "class names are missing, empty or not different"
     if not _is(table, "class_id", np.arange(sizes.size)):
@@ -208,10 +208,10 @@ def _classes(of: _Release, entry: Table, table: pa.Table) -> Problems:
         yield "superclasses are missing or empty"
 
 
-def _images(of: _Release, entry: Table, table: pa.Table) -> Problems:
+def _images(context: _Context, entry: Table, table: pa.Table) -> Problems:
     schemas.check(table, schemas.IMAGES, entry.path)
-    of.groups[entry.dataset] = groups_of(table)
-    sizes = of.sizes_of(entry)
+    context.groups[entry.dataset] = groups_of(table)
+    sizes = context.sizes_of(entry)
     paths = table.column("path").drop_null()
     if len(pc.unique(paths)) != len(paths):
         yield "two images have the same path"
@@ -224,45 +224,51 @@ def _images(of: _Release, entry: Table, table: pa.Table) -> Problems:
     _, first = np.unique(groups, return_index=True)
     if not np.array_equal(groups[np.sort(first)], np.arange(first.size)):
         yield "groups are not numbered from 0 in the order of their first image"
-    names = np.repeat(np.array(of.class_names[entry.dataset], dtype=object), sizes).tolist()
+    names = np.repeat(np.array(context.class_names[entry.dataset], dtype=object), sizes).tolist()
     if table.column("class_name").to_pylist() != names:
         yield "class names are not those of the classes"
     if not _is(table, "image_id", np.arange(sizes.sum())):
         yield "image ids do not count from 0 to the number of images"
     if not _is(table, "class_id", np.repeat(np.arange(sizes.size), sizes)):
         yield "images are not in class order, or not as many as their classes say"
-    if of.raw is not None:
-        yield from _raw_problems(of, entry, of.raw)
-        of.images_read += table.num_rows
+    if context.raw is not None:
+        yield from _raw_problems(context, entry, context.raw)
+        context.images_read += table.num_rows
 
 
-def _raw_problems(of: _Release, entry: Table, raw: Path) -> Problems:
-    """Yield what differs between a raw folder and the table: images, or superclasses."""
-    recorded = of.release.images(entry.dataset)
+def _raw_problems(context: _Context, entry: Table, raw: Path) -> Problems:
+    """Yield how the images or superclasses of a raw folder differ from the table."""
+    recorded = context.release.images(entry.dataset)
     try:
-        known = of.release.superclasses(entry.dataset)
-        images, superclasses = _images_now(of, entry, recorded, known, raw)
+        known = context.release.superclasses(entry.dataset)
+        images, superclasses = _images_now(context, entry, recorded, known, raw)
     except FSLBenchError as error:
         yield f"cannot be compared with {raw}: {error}"
         return
     if paths := differing_images(recorded, images):
         s = "s" if len(paths) != 1 else ""
-        note = "" if of.spec else f" (read from {raw / entry.dataset}; --spec names another place)"
+        note = (
+            ""
+            if context.spec
+            else f" (read from {raw / entry.dataset}; --spec names another place)"
+        )
         yield f"{len(paths)} image{s} in {raw} not the released one{s}: {listing(paths)}{note}"
     elif superclasses != known:
         yield f"the superclasses of the classes in {raw} are not the released ones"
 
 
 def _images_now(
-    of: _Release, entry: Table, recorded: pa.Table, known: tuple[str, ...] | None, raw: Path
+    context: _Context, entry: Table, recorded: pa.Table, known: tuple[str, ...] | None, raw: Path
 ) -> tuple[pa.Table, tuple[str, ...] | None]:
-    """Read the images as they are now, and superclasses: `known` ones without a source."""
+    """Read the images as they are now, and the superclasses, which are `known` without a source."""
     name = entry.dataset
-    declared = {dataset.name: dataset for dataset in of.spec.datasets} if of.spec else {}
+    declared = {dataset.name: dataset for dataset in context.spec.datasets} if context.spec else {}
     if name in declared or (name in SOURCES and name not in GENERAL):
         dataset = declared.get(name) or DatasetSpec(name, source=name, folder=name)
         partial = "left_out" in entry.provenance
-        images = dataset.read(raw / dataset.folder, allow_missing=partial, progress=of.progress)
+        images = dataset.read(
+            raw / dataset.folder, allow_missing=partial, progress=context.progress
+        )
         return images.images, images.superclasses
     if not (raw / name).is_dir():
         raise SourceError(
@@ -272,18 +278,18 @@ def _images_now(
         )
     paths = recorded.column("path").to_pylist()
     digests: dict[str, str | None] = {}
-    for number, file in enumerate(map(file_of, paths)):
-        if number % 100 == 0:
-            of.progress(f"{name}: {number} of {len(paths)} files read")
+    for i, file in enumerate(map(file_of, paths)):
+        if i % 100 == 0:
+            context.progress(f"{name}: {i} of {len(paths)} files read")
         if file not in digests:
             path = raw / name / file
             digests[file] = sha256_of(path) if path.is_file() else None
     return pa.table({"path": paths, "sha256": [digests[file_of(path)] for path in paths]}), known
 
 
-def _pictures(of: _Release, entry: Table, table: pa.Table) -> Problems:
+def _pictures(context: _Context, entry: Table, table: pa.Table) -> Problems:
     schemas.check(table, schemas.PICTURES, entry.path)
-    sizes, (shard, shards) = of.sizes_of(entry), shard_of(entry.path)
+    sizes, (shard, shards) = context.sizes_of(entry), shard_of(entry.path)
     first = shard * SHARD_PICTURES
     ids = np.arange(first, min(first + SHARD_PICTURES, int(sizes.sum())))
     if not _is(table, "image_id", ids):
@@ -303,25 +309,25 @@ def _pictures(of: _Release, entry: Table, table: pa.Table) -> Problems:
 
 
 def _encoded(table: pa.Table) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes of each picture that is there, by image id."""
+    """Yield the image id and the bytes of each picture that is not withheld."""
     for batch in table.to_batches(max_chunksize=64):
         for image_id, image in zip(*(c.to_pylist() for c in batch.columns[:2]), strict=True):
             if image is not None:
                 yield image_id, image["bytes"] or b""
 
 
-def _attributes(of: _Release, entry: Table, table: pa.Table) -> Problems:
+def _attributes(context: _Context, entry: Table, table: pa.Table) -> Problems:
     schemas.check(table, schemas.ATTRIBUTES, entry.path)
-    yield from attribute_problems(table, int(of.sizes_of(entry).sum()))
+    yield from attribute_problems(table, int(context.sizes_of(entry).sum()))
 
 
-def _features(of: _Release, entry: Table, table: pa.Table) -> Problems:
-    images, key = int(of.sizes_of(entry).sum()), (entry.dataset, entry.name)
+def _features(context: _Context, entry: Table, table: pa.Table) -> Problems:
+    images, key = int(context.sizes_of(entry).sum()), (entry.dataset, entry.name)
     schemas.check_features(table, entry.path)
     kind = table.schema.field("feature").type
-    first_kind, first = of.shards.setdefault(key, (kind, entry))
-    start = of.rows.get(key, 0)
-    end = of.rows[key] = start + table.num_rows
+    first_kind, first = context.shards.setdefault(key, (kind, entry))
+    start = context.rows.get(key, 0)
+    end = context.rows[key] = start + table.num_rows
     if not _is(table, "image_id", np.arange(start, end)):
         yield f"has not one row for each image from {start} on, in order"
     shard, shards = shard_of(entry.path)
@@ -346,17 +352,17 @@ def _features(of: _Release, entry: Table, table: pa.Table) -> Problems:
         yield f"holds values that are not -127 to 127 steps of {scale}"
 
 
-def _results(of: _Release, entry: Table, table: pa.Table) -> Problems:
-    submission = Submission(*read_parquet(of.folder / entry.path))
+def _results(context: _Context, entry: Table, table: pa.Table) -> Problems:
+    submission = Submission(*read_parquet(context.folder / entry.path))
     if list(submission.methods) != [entry.name]:
         yield f"holds results of {listing(list(submission.methods))}"
-    validate(submission, of.release)
+    validate(submission, context.release)
 
 
-def _tasks(of: _Release, entry: Table, table: pa.Table) -> Problems:
+def _tasks(context: _Context, entry: Table, table: pa.Table) -> Problems:
     name = TaskSetName.parse(entry.name)
     schemas.check(table, schemas.task_set(name), entry.path)
-    sizes, groups = of.sizes_of(entry), of.groups.get(entry.dataset)
+    sizes, groups = context.sizes_of(entry), context.groups.get(entry.dataset)
     if entry.fingerprint != fingerprint(entry.dataset, entry.name, entry.digest):
         yield "its fingerprint is not that of its content"
     if not table.num_rows:
@@ -364,23 +370,23 @@ def _tasks(of: _Release, entry: Table, table: pa.Table) -> Problems:
         return
     yield from task_problems(table, name, sizes, groups)
     label = suite_of(name.suite).attributes
-    attributes = of.release.attributes(entry.dataset, label) if label else None
-    if EVIDENCE in entry.provenance:  # whose estimates took features: what follows from them
+    attributes = context.release.attributes(entry.dataset, label) if label else None
+    if EVIDENCE in entry.provenance:  # estimates need features: check what follows from them
         evidence, protocol = QueryEvidence.parse(entry.provenance[EVIDENCE]), name.protocol
         if evidence.query != protocol.query:
             yield f"its evidence is for {evidence.query} queries, not {protocol.query}"
         shape = evidence.suite, protocol.way, protocol.shot
-        yield from evidence.problems(Draws.of(of.release, entry.dataset, *shape))
-    paths = of.release.paths(entry.dataset) if entry.provenance.get("test") else None
-    how = entry.provenance, len(table), groups, attributes, paths
-    drawn = draw_again(entry.dataset, name, sizes.tolist(), *how)
+        yield from evidence.problems(Draws.of(context.release, entry.dataset, *shape))
+    paths = context.release.paths(entry.dataset) if entry.provenance.get("test") else None
+    known = entry.provenance, len(table), groups, attributes, paths
+    drawn = draw_again(entry.dataset, name, sizes.tolist(), *known)
     if content_digest(drawn) != entry.digest:
         yield "the tasks drawn again from its provenance are others"
     else:
-        of.drawn_again += 1
+        context.drawn_again += 1
 
 
-CHECKS: dict[Kind, Callable[[_Release, Table, pa.Table], Problems]] = {
+CHECKS: dict[Kind, Callable[[_Context, Table, pa.Table], Problems]] = {
     "classes": _classes,
     "images": _images,
     "pictures": _pictures,
@@ -389,7 +395,7 @@ CHECKS: dict[Kind, Callable[[_Release, Table, pa.Table], Problems]] = {
     "features": _features,
     "results": _results,
 }
-"""The check of a table of each kind, in the order in which they are run."""
+"""The check of each kind of table, in the order in which they run."""
 
 
 # ---- the laws of task sets -----------------------------------------------------------------------
@@ -398,11 +404,11 @@ CHECKS: dict[Kind, Callable[[_Release, Table, pa.Table], Problems]] = {
 def task_problems(
     table: pa.Table, name: TaskSetName, sizes: Ids, groups: Ids | None = None
 ) -> Problems:
-    """Yield what in a task set breaks the laws of its suite, by class sizes and groups."""
+    """Yield how a task set breaks the laws of its suite, given class sizes and groups."""
     way, shot, query = name.protocol.way, name.protocol.shot, name.protocol.query
     if not _is(table, "task_id", np.arange(table.num_rows)):
         yield "task ids do not count from 0"
-    if name.varies:  # :func:`_tasks` draws them again
+    if name.varies:  # only drawn again
         return
     class_ids, support, queries, labels = (
         table.column(key).combine_chunks().flatten().to_numpy().reshape(table.num_rows, -1)
@@ -416,14 +422,14 @@ def task_problems(
         yield f"names images beyond {sizes.sum()}"
         return
     class_of = np.searchsorted(sizes.cumsum(), images, "right")
-    in_turn = np.zeros((1, 1), bool)
+    uneven = np.zeros((1, 1), bool)
     if not suite_of(name.suite).whole:
-        in_turn = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
+        uneven = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
     of_label = np.take_along_axis(class_ids, labels.astype(np.int64) % way, axis=1)
     of_support = np.repeat(class_ids, shot, axis=1)
     for wrong, what in (
         (_twice(class_ids), "a class twice"),
-        (in_turn.any(axis=1), f"not {query} queries of each class"),
+        (uneven.any(axis=1), f"not {query} queries of each class"),
         ((class_of[:, : way * shot] != of_support).any(axis=1), "support images of other classes"),
         ((class_of[:, way * shot :] != of_label).any(axis=1), "mislabelled queries"),
         (_twice(images), "an image twice, perhaps on both sides"),
@@ -442,7 +448,7 @@ def task_problems(
 
 
 def _twice(values: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return for each row (T, n) whether a value is in it twice."""
+    """Return for each row of values (T, n) whether it has one twice."""
     ordered = np.sort(values, axis=1)
     twice: NDArray[np.bool_] = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
     return twice

@@ -1,4 +1,4 @@
-"""The folder of a release while it is built: its tables, one by one, and a journal of them."""
+"""Write the tables of a release into its folder, with a journal of them."""
 
 from __future__ import annotations
 
@@ -58,25 +58,29 @@ JOURNAL_FILE, LOCK_FILE = UNFINISHED, ".building.lock"
 MADE_WITH = f"fslbench {__version__}"
 
 KEPT = ".features"
-"""The folder, in that of an unfinished release, of features that the release will not hold, and of
-what is not finished."""
+"""The subfolder of an unfinished release for unfinished work and features it will not hold."""
 
 
 class ReleaseWriter:
     """Writes the tables of a release into its folder, except those a previous run has written.
 
-    Every file appears whole or not at all, the manifest last.  An unfinished build is continued by
-    one of the same release, perhaps of another `recipe`: a step is kept if what it is made of did
-    not change.
+    Every file appears whole or not at all, the manifest last.  A build of the same release, perhaps
+    by another `recipe`, continues an unfinished one: a step is kept if its inputs did not change.
     """
 
     def __init__(
         self, folder: Path | str, name: str, version: str, description: str, *, recipe: str = ""
     ) -> None:
         self.folder = Path(folder)
-        about = name, version, description
-        how = {"made_with": MADE_WITH, "specification": _specification_of(recipe)}
-        self._manifest = Manifest(*about, (), (), **how)
+        self._manifest = Manifest(
+            name,
+            version,
+            description,
+            (),
+            (),
+            made_with=MADE_WITH,
+            specification=_specification_of(recipe),
+        )
         check_manifest(self._manifest)
         check_folder(
             self.folder,
@@ -90,10 +94,10 @@ class ReleaseWriter:
             other="another release",
             expected="the same name and package version as when it was begun",
         )
-        (self.folder / MANIFEST_FILE).unlink(missing_ok=True)  # of an end that was not reached
+        (self.folder / MANIFEST_FILE).unlink(missing_ok=True)  # of a run that ended while finishing
 
     def run(self, steps: Iterable[Step]) -> None:
-        """Make the tables of each step, unless a previous run has made them of the same."""
+        """Make the tables of each step, unless a previous run has made them of the same inputs."""
         for step in steps:
             made = self.journal.kept(step)
             if made is None:
@@ -113,7 +117,7 @@ class ReleaseWriter:
         provenance: Mapping[str, Any] | None = None,
         superclasses: Sequence[str] | None = None,
     ) -> Made:
-        """Add a data set's classes, in their frozen order, and its images where they are known."""
+        """Add a data set's classes, in their frozen order, and its images if they are known."""
         if len(set(class_names)) != len(class_names) or len(class_names) != len(class_sizes):
             raise SpecError(f"{name}: classes need one size each, and names of their own")
         if superclasses is not None and (
@@ -143,10 +147,10 @@ class ReleaseWriter:
             classes = classes.append_column(schemas.CLASSES_OPTIONAL.field("superclass"), column)
         if images is not None:
             schemas.check(images, schemas.IMAGES, f"images of {name}")
-        how = provenance or {}
-        tables = self._write("classes", name, "", [classes], how, write_table)
+        provenance = provenance or {}
+        tables = self._write("classes", name, "", [classes], provenance, write_table)
         if images is not None:
-            tables += self._write("images", name, "", [images], how, write_table)
+            tables += self._write("images", name, "", [images], provenance, write_table)
         return self._made(tables, [dataset])
 
     def add_tasks(
@@ -158,7 +162,7 @@ class ReleaseWriter:
         *,
         drawn: bool = False,
     ) -> Made:
-        """Add a task set; of one that is `drawn` only how it is drawn again, and its digest."""
+        """Add a task set; one that is `drawn` has no file, only its provenance and digest."""
         schemas.check(table, schemas.task_set(name), f"{dataset}/{name}")
         write = None if drawn else write_table
         return self._add("tasks", dataset, str(name), [table], provenance, write)
@@ -166,9 +170,9 @@ class ReleaseWriter:
     def add_features(
         self, dataset: str, backbone: str, features: Pieces, provenance: Mapping[str, Any]
     ) -> Made:
-        """Add the features of all images of a data set, in shards, one of which is held in memory.
+        """Add the features of all images of a data set, in shards, of which one is in memory.
 
-        With `scale` in the provenance, they are int8 steps of it; the values that these stand for
+        If the provenance has a `scale`, they are int8 multiples of it, and their products with it
         are written.
         """
         images, where = self._dataset(dataset).n_images, f"{backbone} of {dataset}"
@@ -190,7 +194,7 @@ class ReleaseWriter:
         class_names: Sequence[str],
         provenance: Mapping[str, Any],
     ) -> Made:
-        """Add the pictures of a data set, in shards, one of which is held in memory."""
+        """Add the pictures of a data set, in shards, of which one is in memory."""
         count = number_of_picture_shards(self._dataset(dataset).n_images)
         write = partial(write_pictures, class_names=class_names)
         return self._add("pictures", dataset, "", shards, provenance, write, count)
@@ -206,19 +210,21 @@ class ReleaseWriter:
 
     def add_results(self, submission: Submission, provenance: Mapping[str, Any]) -> Made:
         """Add a reference method's results, checked against the task sets added so far."""
-        validated = validate(submission, self.so_far())
-        (method,) = validated.methods
-        own, write = [submission.table], lambda _, path: write_results(submission, path)
-        return self._add("results", "", method, own, provenance, write)
+        (method,) = validate(submission, self.so_far()).methods
+
+        def write(_: pa.Table, path: Path) -> None:
+            write_results(submission, path)
+
+        return self._add("results", "", method, [submission.table], provenance, write)
 
     def digest(self, kind: Kind, dataset: str, name: str = "") -> str:
-        """Return the content digest of a table of one file that is written; empty of none."""
+        """Return the content digest of a written table of one file; empty if there is none."""
         key = (kind, dataset, name)
         tables = self._manifest.tables
         return next((t.digest for t in tables if (t.kind, t.dataset, t.name) == key), "")
 
     def so_far(self) -> Release:
-        """Return the release as it stands, to run baselines on it."""
+        """Return the release with the tables written so far."""
         return Release(self._manifest, ReleaseFiles(str(self.folder.resolve())))
 
     def finish(self) -> Manifest:
@@ -234,8 +240,9 @@ class ReleaseWriter:
 
     def _with(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Manifest:
         """Return the manifest with more tables and data sets."""
-        before, named = self._manifest, {d.name: d for d in (*self._manifest.datasets, *datasets)}
-        return replace(before, datasets=tuple(named.values()), tables=(*before.tables, *tables))
+        before = self._manifest
+        by_name = {dataset.name: dataset for dataset in (*before.datasets, *datasets)}
+        return replace(before, datasets=tuple(by_name.values()), tables=(*before.tables, *tables))
 
     def _dataset(self, name: str) -> Dataset:
         known = {dataset.name: dataset for dataset in self._manifest.datasets}
@@ -253,7 +260,7 @@ class ReleaseWriter:
         write: Callable[[pa.Table, Path], None] | None,
         shards: int = 1,
     ) -> list[Table]:
-        """Write the shards of a table that is not there; give their entries of the manifest."""
+        """Write the shards of a new table, and return their entries of the manifest."""
         about = (kind, self._dataset(dataset).name if dataset else "", name)
         path = table_path(*about, 0, shards)
         if any(t.path == path for t in self._manifest.tables):
@@ -261,11 +268,11 @@ class ReleaseWriter:
         return list(written(self.folder, *about, tables, provenance, write, shards))
 
     def _add(self, *table: Any) -> Made:
-        """Write a table as :meth:`_write` does, and take it into the manifest."""
+        """Write a table as :meth:`_write` does, and add it to the manifest."""
         return self._made(self._write(*table))
 
     def _made(self, tables: Sequence[Table], datasets: Sequence[Dataset] = ()) -> Made:
-        """Take what is written into the manifest."""
+        """Add written tables to the manifest, and return them as the result of a step."""
         manifest = self._with(tables)
         check_manifest(manifest)
         self._manifest = manifest
@@ -278,13 +285,13 @@ class ReleaseWriter:
         )
 
     def _remove_others(self) -> None:
-        """Remove tables of another specification alone, and unfinished work."""
+        """Remove tables that are not of this release, and unfinished work."""
         shutil.rmtree(self.folder / KEPT, ignore_errors=True)
         kept = {self.folder / table.path for table in self._manifest.tables if not table.drawn}
         for kind in get_args(Kind):
             for path in sorted((self.folder / kind).rglob("*"), reverse=True):
                 if path.is_dir():
-                    with suppress(OSError):  # something is in it
+                    with suppress(OSError):  # it is not empty
                         path.rmdir()
                 elif path.suffix == ".parquet" and path not in kept:
                     path.unlink()
@@ -293,12 +300,12 @@ class ReleaseWriter:
 
 
 def is_finished(folder: Path) -> bool:
-    """Return whether a folder holds a release that was built to the end."""
+    """Return whether a folder holds a finished release."""
     return (folder / MANIFEST_FILE).is_file() and not (folder / JOURNAL_FILE).exists()
 
 
 def finished_release(folder: Path, name: str, version: str, recipe: str) -> Manifest | None:
-    """Return the manifest of a release that a build of the same has finished there, if any."""
+    """Return the manifest if a build of the same release has finished in a folder, else None."""
     if not is_finished(folder):
         return None
     manifest = read_manifest(folder)[1]
@@ -316,5 +323,5 @@ def finished_release(folder: Path, name: str, version: str, recipe: str) -> Mani
 
 
 def _specification_of(recipe: str) -> str:
-    """Return the SHA-256 (hex) of a recipe, as the manifest has it; empty for none."""
+    """Return the SHA-256 (hex) of a recipe, as in the manifest; empty without one."""
     return hashlib.sha256(recipe.encode("utf-8")).hexdigest() if recipe else ""

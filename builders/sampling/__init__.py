@@ -43,10 +43,9 @@ PUBLISHED_SEED, PUBLISHED_MOST = 0, 2000
 def draw_task_set(
     dataset: str, name: TaskSetName, class_sizes: Sequence[int], *, seed: int = 0, **how: Any
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Draw and freeze a task set of any suite, as :func:`fslbench_data.tasks.redraw.draw_tasks`.
+    """Draw and freeze a task set of any suite; :func:`fslbench_data.tasks.redraw.draw_tasks`.
 
-    Parameters, `tasks` and what is known of the images, are those of
-    :class:`fslbench_data.tasks.draw.Wanted`.
+    Other parameters are fields of :class:`fslbench_data.tasks.draw.Wanted`, such as `tasks`.
     """
     return redraw.draw_tasks(Wanted(dataset, name, class_sizes, int(seed), **how), SAMPLERS)
 
@@ -66,8 +65,8 @@ def draw_published(
 ) -> DrawnTasks:
     """Draw the tasks behind the accuracies that Lafargue et al. released (suite `published`).
 
-    That is Algorithm 2 of "Oops, I Sampled it Again" (TMLR 2024) as their runs drew it, of classes
-    of these sizes in the split's order.
+    That is Algorithm 2 of "Oops, I Sampled it Again" (TMLR 2024) as their runs drew it; class sizes
+    are in the split's order.
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
     generator = np.random.RandomState(PUBLISHED_SEED)
@@ -82,9 +81,9 @@ def draw_published(
         images.append([])
         for class_id in class_ids[-1]:
             # RandomState.choice without replacement is the head of a permutation
-            at = generator.permutation(unused[class_id].size)[: protocol.per_class]
-            images[-1].append(unused[class_id][at])
-            unused[class_id] = np.delete(unused[class_id], at)
+            positions = generator.permutation(unused[class_id].size)[: protocol.per_class]
+            images[-1].append(unused[class_id][positions])
+            unused[class_id] = np.delete(unused[class_id], positions)
     return split_support(protocol, np.stack(class_ids), np.array(images))
 
 
@@ -100,15 +99,16 @@ def _with_attributes(wanted: Wanted) -> redraw.Drawn:
         )
     reuse = suite.interval == "closed"
     how = wanted.given() | {"label": suite.attributes, "reuse": reuse}
-    of = _Attributes(content_digest(wanted.attributes), wanted.attributes)
+    attributes = _Attributes(content_digest(wanted.attributes), wanted.attributes)
     if suite.family == "counterfactual":
         groups = np.full(sum(sizes), -1) if wanted.groups is None else wanted.groups
-        objects = versions(of.table, sizes, groups, wanted.dataset)
+        objects = versions(attributes.table, sizes, groups, wanted.dataset)
         steps, which = draw_counterfactual(objects, protocol, **how)
         drawn, values = steps[suite.step], np.array(objects.values, object)[which]
         inter_class = np.full(which.shape, suite.step == "other")
     else:
-        ladder, of_images = _ladder(of, tuple(sizes), protocol, suite.family == "fewstab", **how)
+        released = suite.family == "fewstab"
+        ladder, of_images = _ladder(attributes, tuple(sizes), protocol, released, **how)
         if suite.family == "ablation":
             key = ("ablation", wanted.dataset, suite.attributes, str(protocol), wanted.seed)
             drawn = with_other_support(ladder, of_images, suite.step, Stream(*key, suite.step))
@@ -121,12 +121,13 @@ def _with_attributes(wanted: Wanted) -> redraw.Drawn:
         kind = schema.field(column).type
         array = pa.array(flat.reshape(-1).tolist(), kind.value_type)
         table = table.append_column(column, pa.FixedSizeListArray.from_arrays(array, type=kind))
-    return table, {"tasks" if reuse else "max_tasks": wanted.tasks, "attributes": of.digest}
+    number = "tasks" if reuse else "max_tasks"
+    return table, {number: wanted.tasks, "attributes": attributes.digest}
 
 
 @dataclass(frozen=True)
 class _Attributes:
-    """A table of attributes that is the same as another if its digest is."""
+    """A table of attributes, compared and hashed by its digest."""
 
     digest: str
     table: pa.Table = field(compare=False)
@@ -142,7 +143,10 @@ def _ladder(
     reuse: bool,
     **how: Any,
 ) -> tuple[Ladder, ImageAttributes]:
-    """Draw all steps of a ladder, perhaps of the `released` code; cached, as they come in turn."""
+    """Draw all steps of a ladder, with `released` as FewSTAB's code does.
+
+    It is cached, since the task sets of the steps are requested one after another.
+    """
     of_images = image_attributes(attributes.table, class_sizes, how["dataset"])
     if released:
         return draw_released(of_images, protocol, **how), of_images
@@ -159,4 +163,4 @@ SAMPLERS: redraw.Samplers = {
 }
 
 draw_again = partial(redraw.draw_again, samplers=SAMPLERS)
-"""Draws a task set of any suite again."""
+"""Draw a task set of any suite again."""

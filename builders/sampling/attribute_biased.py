@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ClassAttributes:
-    """The attributes of a class's n images: row a of `has` (A, n) is which have attribute a."""
+    """The attributes of a class's n images; row a of `has` (A, n) says which have attribute a."""
 
     has: Bools
 
@@ -39,25 +39,25 @@ class ClassAttributes:
 
     @cached_property
     def _counting(self) -> NDArray[np.floating]:
-        """Which images have the attributes that are present, (n, P), of a type with exact sums."""
+        """Which images have the present attributes, (n, P), in a type whose sums are exact."""
         exact = np.float32 if len(self) * self.present.size < 2**24 else np.float64
         return np.ascontiguousarray(self.has[self.present].T).astype(exact)
 
     def scores(self, candidates: Ints, chosen: Ints) -> Ints:
-        """Compute n times the score of each candidate (n,): how usual its attributes are."""
+        """Return n times the score of each candidate (n,): how frequent its attributes are."""
         counting = self._counting
-        among = np.zeros(len(self), counting.dtype)
-        among[candidates] = 1
-        usual = among @ counting
-        usual[np.isin(self.present, chosen)] = 0
-        return np.asarray((counting @ usual)[candidates], np.int64)
+        is_candidate = np.zeros(len(self), counting.dtype)
+        is_candidate[candidates] = 1
+        frequency = is_candidate @ counting
+        frequency[np.isin(self.present, chosen)] = 0
+        return np.asarray((counting @ frequency)[candidates], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class ImageAttributes:
     """The attributes of a data set's images.
 
-    The `names` of all stand in alphabetical order, `classes` in the data set's.
+    `names` are in alphabetical order, `classes` in the data set's.
     """
 
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ class ImageAttributes:
 def image_attributes(
     table: pa.Table, class_sizes: Sequence[int], dataset: str = ""
 ) -> ImageAttributes:
-    """Read a table of attributes: ``image_id`` and ``attributes``, one row an image in order."""
+    """Read a table of attributes with ``image_id`` and ``attributes``, one row per image."""
     sizes = np.asarray(class_sizes, np.int64)
     ids = table.column("image_id").to_numpy()
     if not np.array_equal(ids, np.arange(sizes.sum())):
@@ -80,23 +80,24 @@ def image_attributes(
     lists = table.column("attributes").combine_chunks()
     owner = np.repeat(ids, np.diff(lists.offsets.to_numpy()))
     words = np.array(lists.flatten().to_pylist(), object)
-    names, of = np.unique(words, return_inverse=True)
+    names, position = np.unique(words, return_inverse=True)
     has = np.zeros((names.size, ids.size), bool)
-    has[of, owner] = True
-    classes = (ClassAttributes(own.copy()) for own in np.split(has, np.cumsum(sizes)[:-1], axis=1))
-    return ImageAttributes(tuple(map(str, names)), tuple(classes))
+    has[position, owner] = True
+    by_class = np.split(has, np.cumsum(sizes)[:-1], axis=1)
+    classes = tuple(ClassAttributes(of_class.copy()) for of_class in by_class)
+    return ImageAttributes(tuple(map(str, names)), classes)
 
 
 STEPS = tuple(LADDER)
 
 
 ATTEMPTS = 1000
-"""Draws in a row that give no task, after which there is none."""
+"""Draws in a row without a task, after which drawing ends."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ladder:
-    """T tasks on every step, of the same classes.
+    """T tasks on every step, with the same classes.
 
     `attributes` (T, K) are positions in the data set's list of names; `inter_class` (T, K) is
     whether there were Q candidates with another class's attribute.
@@ -120,8 +121,8 @@ def draw_ladder(
     """Draw tasks on all steps; `label` is the name of the table of attributes.
 
     With `reuse` images recur from task to task (`biased` and the like); without (`open_biased`) at
-    most so many `tasks` are drawn, and as many as there are if None.  SamplingError, with the
-    counts of what failed, if not one task or, with `reuse`, not so many can be drawn.
+    most `tasks` are drawn, or as many as possible if None.  Raises a SamplingError, with counts of
+    what failed, if no task or, with `reuse`, not all `tasks` can be drawn.
     """
     check_number(tasks, reuse, dataset)
     key = ("biased" if reuse else "open_biased", dataset, label, str(protocol), seed)
@@ -149,7 +150,8 @@ def draw_ladder(
     ids, chosen, inter_class, images = zip(*drawing.drawn, strict=True)
     steps = {}
     for step in STEPS:
-        support, query = (np.array(part) for part in zip(*(of[step] for of in images), strict=True))
+        support = np.array([of_task[step][0] for of_task in images])
+        query = np.array([of_task[step][1] for of_task in images])
         steps[step] = DrawnTasks(protocol, np.array(ids), support, query)
     return Ladder(steps, np.array(chosen), np.array(inter_class))
 
@@ -161,10 +163,10 @@ Images = dict[str, tuple[Ints, Ints]]
 
 
 class _Drawing:
-    """Tasks drawn so far, and of each class which images are free on each step, (5, n).
+    """The tasks drawn so far, and for each class which images are free on each step, (5, n).
 
     A task has classes (K,), their attributes (K,), whether there were Q candidates with another
-    class's attribute, and images.  `choices` are the attributes that a class can have in a task,
+    class's attribute, and images.  `_choices` are the attributes that a class can have in a task,
     `eligible` the classes that have any.
     """
 
@@ -173,27 +175,27 @@ class _Drawing:
     ) -> None:
         self._protocol, self._reuse, self._classes = protocol, reuse, attributes.classes
         self._stream = {part: Stream(*key, part) for part in ("tasks", *STEPS)}
-        self._free = [np.ones((len(STEPS), len(of)), bool) for of in self._classes]
+        self._free = [np.ones((len(STEPS), len(of_class)), bool) for of_class in self._classes]
         self._choices = [self._choices_of(c) for c in range(len(self._classes))]
-        self.eligible = np.flatnonzero([of.size for of in self._choices])
+        self.eligible = np.flatnonzero([choices.size for choices in self._choices])
         self.drawn: list[tuple[Ints, Ints, list[bool], Images]] = []
 
     @property
     def different(self) -> int:
-        """How many different attributes classes can have in a task."""
-        return len(set().union(*(of.tolist() for of in self._choices)))
+        """The number of different attributes that classes can have in a task."""
+        return len(set().union(*(choices.tolist() for choices in self._choices)))
 
     def _choices_of(self, c: int) -> Ints:
         has, free = self._classes[c].has, self._free[c]
         have = has[:, free[1:].all(axis=0)].sum(axis=1)
         lack = np.array([(~has[:, of_step]).sum(axis=1) for of_step in free[2:]]).min(axis=0)
         enough = (free.sum(axis=1) >= self._protocol.per_class).all()
-        some = has.any(axis=1) & ~has.all(axis=1)
-        fits = (have >= self._protocol.shot) & (lack >= self._protocol.query) & some
+        varies = has.any(axis=1) & ~has.all(axis=1)
+        fits = (have >= self._protocol.shot) & (lack >= self._protocol.query) & varies
         return np.flatnonzero(fits & enough)
 
     def attempt(self) -> str | None:
-        """Draw a task; gives why there is none."""
+        """Draw a task; return why there is none, or None."""
         way, shot, query = self._protocol.way, self._protocol.shot, self._protocol.query
         stream = self._stream["tasks"]
         if self.eligible.size < way:
@@ -213,15 +215,14 @@ class _Drawing:
             return "too few images lack the attribute"
         free = [self._free[c] for c in chosen]
         support = self._pick("tasks", for_support, shot)
-        both = self._pick("random", [np.flatnonzero(steps[0]) for steps in free], shot + query)
+        random = self._pick("random", [np.flatnonzero(steps[0]) for steps in free], shot + query)
         rest = [
             np.setdiff1d(np.flatnonzero(steps[1]), taken)
             for steps, taken in zip(free, support, strict=True)
         ]
-        queries = {
-            "support": self._pick("support", rest, query),
-            **{s: self._pick(s, [of[s] for of in for_query], query) for s in ("intra", "inter")},
-        }
+        queries = {"support": self._pick("support", rest, query)}
+        for step in ("intra", "inter"):
+            queries[step] = self._pick(step, [pools[step] for pools in for_query], query)
         lowest = []
         for c, pools in zip(chosen, for_query, strict=True):  # chance orders equal scores
             pool = pools["biased"]
@@ -229,33 +230,37 @@ class _Drawing:
             scores = self._classes[c].scores(pool, attributes)
             lowest.append(pool[np.lexsort((chance, scores))[:query]])
         queries["biased"] = np.array(lowest)
-        images = {"random": (both[:, :shot], both[:, shot:])}
-        images |= {step: (support, query) for step, query in queries.items()}
+        images = {"random": (random[:, :shot], random[:, shot:])}
+        images |= {step: (support, of_step) for step, of_step in queries.items()}
         self.drawn.append((chosen, attributes, list(inter_class), images))
         if not self._reuse:
             for i, c in enumerate(chosen):
                 for row, step in enumerate(STEPS):
                     self._free[c][row, np.concatenate([part[i] for part in images[step]])] = False
                 self._choices[c] = self._choices_of(c)
-            self.eligible = np.flatnonzero([of.size for of in self._choices])
+            self.eligible = np.flatnonzero([choices.size for choices in self._choices])
         return None
 
     def _pools(self, c: int, attributes: Ints, place: int) -> tuple[Ints, dict[str, Ints], bool]:
-        """Find a class's images for support, and for queries by step, whether of another class."""
-        every, free = self._classes[c].has, self._free[c]
-        has, has_other = every[attributes[place]], every[np.delete(attributes, place)].any(axis=0)
+        """Find a class's candidates for support, those for queries by step, and if they suffice.
+
+        The last is whether Q candidates on each inter-class step have another class's attribute.
+        """
+        all_have, free = self._classes[c].has, self._free[c]
+        has = all_have[attributes[place]]
+        has_other = all_have[np.delete(attributes, place)].any(axis=0)
         lack = {step: ~has & free[STEPS.index(step)] for step in ("intra", "inter", "biased")}
-        narrow = {step: lack[step] & has_other for step in ("inter", "biased")}
-        inter = all(which.sum() >= self._protocol.query for which in narrow.values())
-        candidates = lack | narrow if inter else lack
+        inter_class = {step: lack[step] & has_other for step in ("inter", "biased")}
+        enough = all(images.sum() >= self._protocol.query for images in inter_class.values())
+        candidates = lack | inter_class if enough else lack
         return (
             np.flatnonzero(has & ~has_other & free[1:].all(axis=0)),
-            {step: np.flatnonzero(which) for step, which in candidates.items()},
-            inter,
+            {step: np.flatnonzero(images) for step, images in candidates.items()},
+            enough,
         )
 
     def _pick(self, part: str, pools: Sequence[Ints], count: int) -> Ints:
-        """Draw so many of each pool: (K, count)."""
+        """Draw `count` images of each pool, (K, count)."""
         drawn = self._stream[part].subsets(np.array([pool.size for pool in pools]), count)
         return np.array([pool[i] for pool, i in zip(pools, drawn, strict=True)])
 
@@ -263,9 +268,9 @@ class _Drawing:
 def with_other_support(
     ladder: Ladder, attributes: ImageAttributes, step: str, stream: Stream
 ) -> DrawnTasks:
-    """Give the tasks of ``biased`` other support images: the support ablation of FewSTAB.
+    """Return the tasks of ``biased`` with other support images: the support ablation of FewSTAB.
 
-    Random ones of the class (step ``sc1``), or those that have the class's attribute (``sc2``).
+    They are random ones of the class (step ``sc1``), or have the class's attribute (``sc2``).
     Every class has enough: S images with its attribute, and S that are not its queries.
     """
     biased = ladder.steps["biased"]

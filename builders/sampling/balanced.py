@@ -1,10 +1,10 @@
 """The suites ``balanced`` and ``grouped`` (docs/suites.md).
 
-``balanced``: class c can be used u_c = floor(n_c / (S+Q)) times, and once a task, so that T tasks
+``balanced``: class c can be used u_c = floor(n_c / (S+Q)) times, and once per task, so that T tasks
 can be drawn if and only if sum_c min(u_c, T) >= K T.  It is used a_c = min(u_c, level) times, where
-the level fills K T places and chance decides on what rounding leaves.  With R tasks to go the next
-has class c with probability a_c / R: K classes by systematic sampling from the classes in random
-order (Madow 1949), in whole numbers.
+the level fills K T places, and what rounding leaves is drawn.  With R tasks to go, the next has
+class c with probability a_c / R, where a_c are the uses it has left: K classes by systematic
+sampling from the classes in random order (Madow 1949), in whole numbers.
 
 ``grouped``: one image of each group is drawn uniformly, and Algorithm 2 draws from these.
 """
@@ -44,9 +44,9 @@ def draw_balanced(
     seed: int,
     tasks: int | None = None,
 ) -> DrawnTasks:
-    """Draw as many tasks as can be drawn without using an image twice, or `tasks` of them.
+    """Draw as many tasks as possible without using an image twice, or `tasks` of them.
 
-    Unlike those of `open`, the first m tasks of a set are not the set of m tasks.
+    Unlike in `open`, the first m tasks of a set are not the set of m tasks.
     """
     sizes = checked_sizes(class_sizes, protocol, dataset)
     most = most_tasks(sizes, protocol)
@@ -59,14 +59,14 @@ def draw_balanced(
     key = ("balanced", dataset, str(protocol), seed)
     total = most if tasks is None else tasks
     uses, places = sizes // protocol.per_class, protocol.way * total
-    levels = range(total + 1)  # of which the highest that fills no more places than there are
+    levels = range(total + 1)  # the highest that fills no more places than there are:
     level = bisect_right(levels, places, key=lambda level: np.minimum(uses, level).sum()) - 1
-    even = np.minimum(uses, level)
-    once_more = np.flatnonzero(uses > level)
-    if left := places - int(even.sum()):
-        remainder = Stream(*key, "remainder").subsets(np.array([once_more.size]), left)[0]
-        even[once_more[remainder]] += 1
-    class_ids = _class_sequence(even, protocol.way, total, key)
+    used = np.minimum(uses, level)
+    usable = np.flatnonzero(uses > level)
+    if remainder := places - int(used.sum()):
+        drawn = Stream(*key, "remainder").subsets(np.array([usable.size]), remainder)[0]
+        used[usable[drawn]] += 1
+    class_ids = _class_sequence(used, protocol.way, total, key)
     return deal(class_ids, sizes, protocol, Stream(*key, "images"))
 
 
@@ -86,8 +86,8 @@ def _class_sequence(
     slot = np.arange(way)
     tasks_at_once = max(1, _WORDS_AT_ONCE // uses.size)
     for first in range(0, tasks, tasks_at_once):
-        # the classes of a task stand in a row, each as long as the uses it has left; since none
-        # is longer than the tasks to go, marks at that distance fall on K different ones
+        # classes stand in a row, each as long as the uses it has left; none is longer than the
+        # number of tasks to go, so K marks at that distance fall on different classes
         rows = orders.permutations(min(tasks_at_once, tasks - first), uses.size)
         for task, order in enumerate(rows, first):
             ends = np.add.accumulate(left[order])
@@ -118,7 +118,7 @@ def draw_grouped(
     key = ("grouped", dataset, str(protocol), seed)
     images, checked = kept_images(class_sizes, protocol, dataset, key, groups)
     drawn = exhaust(checked, protocol, key, tasks)
-    # from positions among the drawn images of a class to positions in the class
+    # from positions among the drawn images of a class to positions in the whole class
     within = images - np.repeat(first_image_ids(class_sizes), checked)
     start = first_image_ids(checked)[drawn.class_ids][..., None]
     support, query = within[start + drawn.support], within[start + drawn.query]
@@ -128,7 +128,7 @@ def draw_grouped(
 def kept_images(
     class_sizes: Sequence[int], protocol: Protocol, dataset: str, key: Key, groups: Groups
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw the ids of one image of each group, ascending, and how many of these each class has."""
+    """Draw one image of each group; return their ids, ascending, and their numbers by class."""
     sizes = np.asarray(class_sizes, np.int64)
     if groups.shape != (sizes.sum(),):
         raise SamplingError(
@@ -142,9 +142,9 @@ def kept_images(
         )
     images = one_of_each(groups, Stream(*key, "groups"))
     class_of = np.repeat(np.arange(sizes.size), sizes)
-    sizes_left = np.bincount(class_of[images], minlength=sizes.size)
+    kept_sizes = np.bincount(class_of[images], minlength=sizes.size)
     try:
-        checked = checked_sizes(sizes_left.tolist(), protocol, dataset)
+        checked = checked_sizes(kept_sizes.tolist(), protocol, dataset)
     except SamplingError as error:
         what = f"{error.what}, counting one image of each group"
         raise SamplingError(
@@ -154,7 +154,7 @@ def kept_images(
 
 
 def one_of_each(groups: Groups, stream: Stream) -> NDArray[np.int64]:
-    """Draw the images kept, ascending: one of each group, uniformly, and all without a group."""
+    """Draw one image of each group uniformly; return them and all without a group, ascending."""
     grouped = np.flatnonzero(groups >= 0)
     unit = np.unique(groups[grouped], return_inverse=True)[1]
     drawn = grouped[one_of_each_unit(unit, stream)]

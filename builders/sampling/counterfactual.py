@@ -1,9 +1,9 @@
-"""Counterfactual suites: the same objects as queries, with another value of one attribute.
+"""Counterfactual suites: the same query objects with another value of one attribute.
 
-A task: K classes uniformly, of those with S+Q groups left; the values in random order, handed to
-the classes one after another (with more classes than values some share one, never all); S+Q groups
-of a class uniformly, of each group one of its objects.  Queries have the value of their own class's
-support (``same``), any (``any``), or that of another class (``other``).
+A task draws K classes uniformly from those with S+Q groups left.  The values, in random order, go
+to the classes in turn (more classes than values share some, but never all share one).  Of each
+class S+Q groups are drawn uniformly, and of each group one object.  Queries have the value of their
+class's support (``same``), any value (``any``), or that of another class (``other``).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ STEPS = tuple(COUNTERFACTUAL)
 class Versions:
     """The objects of a data set that exist once with each of V values, in alphabetical order.
 
-    `groups` has of each class, by the number of a group, its objects (n, V), as positions of their
-    images in the class; an object without a group is one of its own.
+    `groups` has for each class the objects (n, V) of a group by its number, as positions of their
+    images in the class; an object without a group is a group of its own.
     """
 
     values: tuple[str, ...]
@@ -39,12 +39,12 @@ class Versions:
 def versions(
     table: pa.Table, class_sizes: Sequence[int], groups: Groups, dataset: str = ""
 ) -> Versions:
-    """Find them in a table of attributes: images of a class with the same text are one object."""
+    """Find the objects in a table of attributes: images of a class with the same text are one."""
     lists = table.column("attributes").to_pylist()
-    number = next((i for i, attributes in enumerate(lists) if len(attributes) != 1), None)
-    if number is not None:
+    wrong = next((i for i, attributes in enumerate(lists) if len(attributes) != 1), None)
+    if wrong is not None:
         raise SamplingError(
-            f"image {number} has {len(lists[number])} attributes",
+            f"image {wrong} has {len(lists[wrong])} attributes",
             where=dataset,
             expected="one value of the attribute for each image",
             fix="take one attribute, which images have or have not: recipe given:WORD",
@@ -64,9 +64,9 @@ def versions(
             members.sort(key=lambda i: lists[i][0])
             if tuple(lists[i][0] for i in members) == values:
                 group = int(groups[members[0]])
-                same = [i - first for i in members]
-                by_group[group if group >= 0 else -1 - members[0]].append(same)
-        by_class.append({group: np.array(same) for group, same in sorted(by_group.items())})
+                positions = [i - first for i in members]
+                by_group[group if group >= 0 else -1 - members[0]].append(positions)
+        by_class.append({group: np.array(found) for group, found in sorted(by_group.items())})
     return Versions(values, tuple(by_class))
 
 
@@ -80,9 +80,9 @@ def draw_counterfactual(
     tasks: int | None = None,
     reuse: bool = True,
 ) -> tuple[dict[str, DrawnTasks], Ints]:
-    """Draw tasks on all steps; gives them by step, and the values of the support int64 (T, K).
+    """Draw tasks on all steps; return them by step, and the support's values int64 (T, K).
 
-    `tasks` and `reuse` are as for :func:`builders.sampling.attribute_biased.draw_ladder`; without
+    `tasks` and `reuse` are as in :func:`builders.sampling.attribute_biased.draw_ladder`; without
     `reuse` no group is in the set twice.
     """
     check_number(tasks, reuse, dataset)
@@ -105,8 +105,8 @@ def draw_counterfactual(
         failed = failed + 1 if any(of_class is None for of_class in images) else 0
         if failed:  # a group of several of these classes
             continue
-        every = np.array(images)  # (K, S+Q, V)
-        support, query = every[:, : protocol.shot], every[:, protocol.shot :]
+        objects_of = np.array(images)  # (K, S+Q, V)
+        support, query = objects_of[:, : protocol.shot], objects_of[:, protocol.shot :]
         shape = query.shape[:2]
         same = _version(query, np.broadcast_to(value[:, None], shape))
         any_value = _version(query, stream["any"].integers(np.full(shape, n_values)))
@@ -136,7 +136,7 @@ def _pick(
     taken: set[int],
     stream: Stream,
 ) -> Ints | None:
-    """Pick an object of each of S+Q groups that are not taken: (S+Q, V); they then are."""
+    """Pick an object (S+Q, V) from each of S+Q groups that are not in `taken`, and add these."""
     free = [group for group in left if group not in taken]
     if len(free) < protocol.per_class:
         return None
@@ -152,7 +152,7 @@ def _version(objects: Ints, value: Ints) -> Ints:
 
 
 def _others(value: Ints, query: int, stream: Stream) -> Ints:
-    """Draw for each query (K, Q) a value that another class's support has and its own has not."""
+    """Draw for each query (K, Q) a value of another class's support that its own does not have."""
     choices = [np.unique(value[value != own]) for own in value]
     which = stream.integers(np.repeat([[values.size] for values in choices], query, axis=1))
     return np.array([values[i] for values, i in zip(choices, which, strict=True)])

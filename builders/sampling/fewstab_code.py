@@ -1,8 +1,8 @@
 """Attribute-biased tasks as the released code of FewSTAB draws them (Zheng et al., ECCV 2024).
 
 docs/bias.md has the differences from the paper, which :mod:`builders.sampling.attribute_biased`
-follows.  Where that code's tasks change with the hashes of names they follow from the seed here,
-and where it runs on for ever, or fails for want of attributes, there is an error.
+follows.  Where tasks of that code change with the hashes of names, they follow from the seed here;
+where it never ends, or lacks attributes, an error is raised.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from builders.sampling.attribute_biased import Bools, ImageAttributes, Ladder
 from fslbench_data.tasks.draw import DrawnTasks, Ints, check_number, split_support
 
 ATTEMPTS = 20_000
-"""Draws in a row that give no task, after which there is none."""
+"""Draws in a row without a task, after which drawing ends."""
 
 PATIENCE = 5
 """Misses in a row after which the requirements are relaxed."""
 
-_TINY = 10**10
-"""One over what the code adds to a share before it takes the logarithm."""
+_INVERSE_EPSILON = 10**10
+"""The inverse of what the code adds to a share before it takes the logarithm."""
 
 
 def draw_released(
@@ -37,10 +37,10 @@ def draw_released(
     seed: int,
     tasks: int | None,
 ) -> Ladder:
-    """Draw so many tasks, `released`, and `matched` random ones of the same classes.
+    """Draw `tasks` tasks, ``released``, and ``matched`` random ones of the same classes.
 
-    Images recur from task to task.  SamplingError if too few attributes fit a class, or a task
-    cannot be found.
+    Images recur from task to task.  Raises a SamplingError if too few attributes fit a class, or no
+    task can be found.
     """
     check_number(tasks, True, dataset)
     drawing = _Drawing(attributes, protocol, ("fewstab", dataset, label, str(protocol), seed))
@@ -72,7 +72,7 @@ class _Drawing:
         self, attributes: ImageAttributes, protocol: Protocol, key: tuple[str | int, ...]
     ) -> None:
         self._protocol = protocol
-        self._has = [of.has for of in attributes.classes]
+        self._has = [of_class.has for of_class in attributes.classes]
         self._stream = {part: Stream(*key, part) for part in ("tasks", "ties", "matched")}
         fits = [
             (has.sum(axis=1) >= protocol.shot) & ((~has).sum(axis=1) >= protocol.query)
@@ -83,7 +83,7 @@ class _Drawing:
         self.fitting = np.flatnonzero([bool(holders) for holders in self._holders])
 
     def task(self, where: str) -> tuple[Ints, list[Place]]:
-        """Draw until there is a task: each class's attribute, and its images."""
+        """Draw until there is a task; return each class's attribute, and the classes."""
         misses: Counter[str] = Counter()
         for _ in range(ATTEMPTS):
             found = self._attempt(misses)
@@ -117,7 +117,7 @@ class _Drawing:
     def _place(
         self, label: int, attribute: int, chosen: Ints, misses: Counter[str]
     ) -> Place | None:
-        """Draw the images of a class, or count what is missed."""
+        """Draw the images of a class, or return None and count the miss."""
         shot, query = self._protocol.shot, self._protocol.query
         has = self._has[label]
         others = chosen[(chosen != attribute) & self._present[label][chosen]]
@@ -142,15 +142,15 @@ class _Drawing:
         return label, for_support[picked], candidates[order[:query]], inter_class
 
     def _scores(self, label: int, candidates: Ints, chosen: Ints) -> list[int]:
-        """Give whole numbers in the order of the scores of the candidates.
+        """Return whole numbers in the order of the candidates' scores.
 
-        With k of n candidates having attribute a, the exponential of a score is, up to a factor
-        that all share, the product of (10^10 k + n)/n over the attributes of the image.
+        If k of n candidates have attribute a, the exponential of a score is, up to a common factor,
+        the product of (10^10 k + n)/n over the attributes of the image.
         """
         counting = np.setdiff1d(self.fitting[self._present[label][self.fitting]], chosen)
         has = self._has[label][np.ix_(counting, candidates)]
         n = int(candidates.size)
-        weights = [_TINY * int(k) + n for k in has.sum(axis=1)]
+        weights = [_INVERSE_EPSILON * int(k) + n for k in has.sum(axis=1)]
         most = int(has.sum(axis=0).max(initial=0))
         return [
             prod(weights[a] for a in np.flatnonzero(column)) * n ** (most - int(column.sum()))

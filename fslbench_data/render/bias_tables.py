@@ -284,13 +284,12 @@ def _rows(report: BiasReport) -> Iterator[dict[str, Any]]:
                 value = getattr(measured, attribute, None)
                 if value is None:
                     continue
-                own = isinstance(value, Interval)
-                interval = value if own else measured.accuracy
+                interval = value if isinstance(value, Interval) else None
                 of_measure = {
                     "measure": measure,
-                    "mean": value.mean if own else value,
-                    "halfwidth": value.halfwidth if own else None,
-                    "T": interval.tasks,
-                    "interval": interval.kind,
+                    "mean": value if interval is None else interval.mean,
+                    "halfwidth": None if interval is None else interval.halfwidth,
+                    "T": (interval or measured.accuracy).tasks,
+                    "interval": (interval or measured.accuracy).kind,
                 }
                 yield _EMPTY | about | of_key | of_measure

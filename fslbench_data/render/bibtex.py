@@ -32,12 +32,12 @@ def bibtex(release: Release | None = None, submission: Submission | None = None)
     else:
         manifest = release.manifest
         note = f",\n  note = {{release digest {manifest.digest[:12]}}}"
-        own = _package(f", release {manifest.name} {manifest.version}", note)
+        package = _package(f", release {manifest.name} {manifest.version}", note)
         citations = {dataset.name: dataset.citation for dataset in manifest.datasets}
         if submission is None:
-            entries = [own, *PAPERS, *citations.values()]
+            entries = [package, *PAPERS, *citations.values()]
         else:
-            entries = [own, *_used(submission, release, citations)]
+            entries = [package, *_used(submission, release, citations)]
     return "\n\n".join(dict.fromkeys(entries)) + "\n"
 
 

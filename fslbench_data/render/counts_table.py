@@ -1,4 +1,4 @@
-"""How many comparisons each kind of interval calls conclusive: a line a task set."""
+"""Counts of the comparisons that each kind of interval calls conclusive, by task set."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Colu
 
 
 def _has_usual(task_set: TaskSetReport) -> bool:
-    """Return whether a task set is shown with usual intervals, of tasks that reuse images."""
+    """Return whether a task set also has usual intervals, which are of tasks that reuse images."""
     return task_set.interval_kind != "closed" and task_set.has_closed
 
 

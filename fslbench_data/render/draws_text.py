@@ -34,69 +34,71 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
     With the form ``latex`` they fit a column of a paper; only those of ``table`` name options.
     """
     results, differences = rows(report, log)
-    drawn = any(n > 1 for by_shots in log.draws.values() for n in by_shots.values())
-    new = any("classes" in each.kinds for each in report.sets)
+    has_draws = any(n > 1 for by_shots in log.draws.values() for n in by_shots.values())
+    has_classes = any("classes" in task_set.kinds for task_set in report.sets)
     about = f"{100 * report.signature.level:g} % intervals for new test images"
-    about += f"{' and draws' * drawn}{', and for new classes' * new}"
+    about += " and draws" if has_draws else ""
+    about += ", and for new classes" if has_classes else ""
     several = len({row["shots"] for row in results}) > 1
+    first = [Column("method", itemgetter("method"))]
     shots = [Column("shots", itemgetter("shots"))] if several else []
     all_rows = [*results, *differences]
     same = all(_interval("images", row) == _interval("classes", row) for row in all_rows)
     narrow = form == "latex"
-    methods = Table(
-        f"All classes: {log.images:,} test images, {log.classes} classes at once; {about}",
-        (
-            Column("method", itemgetter("method")),
-            *shots,
-            right("draws", lambda row: row["draws"] or "none"),
-            right("accuracy", partial(_interval, "images")),
-            *([right(f"± {_CLASSES}", _of_classes)] if new else []),
-            *([right("from draws", _share)] if drawn and not narrow else []),
-            *([] if same or narrow else [right(MEAN, partial(_interval, "classes"))]),
-        ),
-        results,
-        (f"{_SAME if same else _ALIKE}{_FROM if drawn and not narrow else ''}",),
-    )
+    columns = [
+        *first,
+        *shots,
+        right("draws", lambda row: row["draws"] or "none"),
+        right("accuracy", partial(_interval, "images")),
+    ]
+    note = _SAME if same else _ALIKE
+    if has_classes:
+        columns.append(right(f"± {_CLASSES}", _of_classes))
+    if has_draws and not narrow:
+        columns.append(right("from draws", _share))
+        note += _FROM_DRAWS
+    if not (same or narrow):
+        columns.append(right(MEAN, partial(_interval, "classes")))
+    title = f"All classes: {log.images:,} test images, {log.classes} classes at once; {about}"
+    methods = Table(title, tuple(columns), results, (note,))
     below = [*_notes(differences, log, report.signature.level)]
-    if not new:
-        below.append(_NEW if log.classes > 2 else _FEW)
-    if drawn:
-        unknown = f"{_MANY}{_GIVE}." if form == "table" else f"{_MANY}."
+    if not has_classes:
+        below.append(_NO_SECOND if log.classes > 2 else _TWO_CLASSES)
+    if has_draws:
+        unknown = f"{_MANY_IMAGES}{_GIVE_POOL}." if form == "table" else f"{_MANY_IMAGES}."
         below.insert(0, _POOL.format(log.pool) if log.pool else unknown)
     if not differences:
         return [replace(methods, notes=(*methods.notes, *below))]
-    heading = "classes" if narrow else _CLASSES
-    new_classes = [
-        right(f"± {heading}", _of_classes),
-        Column(heading, itemgetter("images_new_classes_verdict")),
+    verdict = "images" if narrow and has_classes else "verdict"
+    columns = [
+        *first,
+        Column("versus", itemgetter("versus")),
+        *shots,
+        right("difference", partial(_interval, "images", signed=True)),
+        Column(verdict, itemgetter("images_verdict")),
     ]
-    pairs = Table(
-        f"Paired differences, all classes: {about}",
-        (
-            Column("method", itemgetter("method")),
-            Column("versus", itemgetter("versus")),
-            *shots,
-            right("difference", partial(_interval, "images", signed=True)),
-            Column("images" if narrow and new else "verdict", itemgetter("images_verdict")),
-            *(new_classes if new else []),
-            *([] if same or narrow else [right(MEAN, partial(_interval, "classes", signed=True))]),
-        ),
-        differences,
-        tuple(below),
-    )
-    return [methods, pairs]
+    if has_classes:
+        heading = "classes" if narrow else _CLASSES
+        columns.append(right(f"± {heading}", _of_classes))
+        columns.append(Column(heading, itemgetter("images_new_classes_verdict")))
+    if not (same or narrow):
+        columns.append(right(MEAN, partial(_interval, "classes", signed=True)))
+    title = f"Paired differences, all classes: {about}"
+    return [methods, Table(title, tuple(columns), differences, tuple(below))]
 
 
 MEAN = "mean over classes"
 _CLASSES = "new classes"
 _ALIKE = "Accuracy: all test images alike, as papers print it. Percentage points."
 _SAME = "Accuracy, which is the mean over classes here, too. Percentage points."
-_FROM = " From draws: draws' share of the variance."
-_NEW = "Nothing is said about new classes: that needs a column `second`, the second-best class."
-_FEW = "Nothing is said about new classes: that needs three classes."
+_FROM_DRAWS = " From draws: draws' share of the variance."
+_NO_SECOND = (
+    "Nothing is said about new classes: that needs a column `second`, the second-best class."
+)
+_TWO_CLASSES = "Nothing is said about new classes: that needs three classes."
 _POOL = "Draws of the support take their images from {} of a class."
-_MANY = "Draws of the support are taken to be from many images"
-_GIVE = "; if a class has N to train on, --pool N (pool=N) makes ± wider"
+_MANY_IMAGES = "Draws of the support are taken to be from many images"
+_GIVE_POOL = "; if a class has N to train on, --pool N (pool=N) makes ± wider"
 
 
 def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:

@@ -51,7 +51,7 @@ MARKS = {
 """The marks of means in a table: how a method compares to the highest mean."""
 
 CLAIMS: Mapping[IntervalKind, str] = MappingProxyType({**ABOUT, "closed": "same images only"})
-"""What a verdict on a difference is for, by the kind of its interval."""
+"""The estimand that a verdict on a difference is for, by kind of interval."""
 
 UNBOUND_NOTE = (
     "unbound: these results do not say which tasks they were made on; everything here rests on "

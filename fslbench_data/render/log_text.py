@@ -173,12 +173,12 @@ def _of_runs(scores: Sequence[Score]) -> str:
         doing = "training" if runs_word(scores) == "training runs" else "running"
         text = f" and for {doing} anew ({text})"
     if single:
-        named, one = listing(single, MOST_NAMED), "is one trained model"
+        names, verb = listing(single, MOST_NAMED), "is one trained model"
         if len(single) > 1 and {*single} == {score.method for score in scores}:
-            named = "each method"
+            names = "each method"
         elif len(single) > 1:
-            one = "are one trained model each"
-        text += f"; {named} {one}"
+            verb = "are one trained model each"
+        text += f"; {names} {verb}"
     return text
 
 

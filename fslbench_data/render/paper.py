@@ -114,14 +114,14 @@ def table(
         What half-widths are about; ``closed`` is the field's habit, only about tasks of the very
         same images.
     methods
-        The rows, of the results or of the release's reference methods; by default those of the
-        results, and the references that they are first compared with.
+        The rows: methods of the results or reference methods; by default those of the results, and
+        the references that these are first compared with.
     against
-        Show differences from these methods instead of accuracies: of `methods`, or of all in the
-        results.
+        Show differences from these methods instead of accuracies: those of `methods`, by default
+        of all methods of the results.
     datasets, task_sets, suites
-        Only these. Without `task_sets` and `suites` there is one task set a data set, ways and
-        shots: pooled, else closed, else open.
+        Show only these.  Without `task_sets` and `suites` each data set has one task set for its
+        ways and shots: pooled, else closed, else open.
     all_references
         Show every reference method.
     means
@@ -129,16 +129,16 @@ def table(
     transpose
         Let a row be a task set, and a column a method.
     columns
-        How many columns of numbers are side by side, others below; by default as many as fit.
+        Columns of numbers side by side, by default as many as fit; others are below.
     width
-        What they fit: ``column``, one of a paper of two columns, or ``page``.
+        The width to fit: ``column``, one of a paper of two columns, ``page``, or points.
     label
-        Of the float in LaTeX, such as ``tab:results``.
+        The label of the float in LaTeX, such as ``tab:results``.
 
     Raises
     ------
     FSLBenchError
-        A kind of it for everything that can be wrong with the arguments or the results.
+        One of its subclasses if something is wrong with the arguments or the results.
     """
     if isinstance(results, Report):
         if datasets or task_sets or release is not None or allow_unbound or level != 0.95:
@@ -370,7 +370,7 @@ def _cell_marks(cell: PaperCell) -> str:
 
 
 def _label(content: PaperContent, row: PaperRow, names: Mapping[str, str]) -> str:
-    """Return a row's label: its method, of a difference the methods that not all rows share."""
+    """Return a row's label: its method, or of a difference the methods in which rows differ."""
     marked = [
         f"{names[name]} {TRANSDUCTIVE}" if name in content.transductive else names[name]
         for name in row.names
@@ -445,8 +445,8 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
         yield f"Above {ABOVE:g} %, ± covers too little: fslbench score has bounds."
     if shortened := {name: short for name, short in names.items() if short != name}:
         name, short = next(iter(shortened.items()))
-        some = len(shortened) < len(names)
-        before = f" (before {listing([*shortened.values()])})" if some else ""
+        only_some = len(shortened) < len(names)
+        before = f" (before {listing([*shortened.values()])})" if only_some else ""
         yield f"Left out of names: {name.removesuffix(short)}{before}."
     yield f"FSLBench {content.signature.package_version}, {_release(content)}."
 

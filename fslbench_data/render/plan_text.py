@@ -268,18 +268,18 @@ def _line(plan: Plan, set_plan: SetPlan, row: Any) -> dict[str, object]:
     """Return a row's values by column; those that are not finite become None."""
     pilot, runs = set_plan.pilot, set_plan.pilot.runs
     if isinstance(set_plan, OpenPlan):
-        own = {"query": row.query, "tasks": row.mean_tasks}
-        own |= {name: getattr(row, name) for name in ("closed", *_KINDS)}
-        own |= {f"detectable_{kind}": getattr(row, f"detectable_{kind}") for kind in _KINDS}
+        values = {"query": row.query, "tasks": row.mean_tasks}
+        values |= {name: getattr(row, name) for name in ("closed", *_KINDS)}
+        values |= {f"detectable_{kind}": getattr(row, f"detectable_{kind}") for kind in _KINDS}
         for kind in _KINDS:
             low, high = getattr(row, f"range_{kind}") or (None, None)
-            own |= {f"detectable_{kind}_low": low, f"detectable_{kind}_high": high}
-        own |= {f"share_{part}": share for part, share in asdict(row.budget).items()}
-        own |= {f"open_share_{part}": share for part, share in asdict(row.open_budget).items()}
+            values |= {f"detectable_{kind}_low": low, f"detectable_{kind}_high": high}
+        values |= {f"share_{part}": share for part, share in asdict(row.budget).items()}
+        values |= {f"open_share_{part}": share for part, share in asdict(row.open_budget).items()}
         later = {f"{kind}_of_tasks": getattr(row, f"{kind}_of_tasks") for kind in _KINDS}
     else:
-        own = {"query": pilot.info.protocol.query, **asdict(row)}
-        later = {name: own.pop(name) for name in ("of_tasks", "uncertain")}
+        values = {"query": pilot.info.protocol.query, **asdict(row)}
+        later = {name: values.pop(name) for name in ("of_tasks", "uncertain")}
     line = {
         "dataset": pilot.info.dataset,
         "method": pilot.method,
@@ -288,7 +288,7 @@ def _line(plan: Plan, set_plan: SetPlan, row: Any) -> dict[str, object]:
         "suite": plan.suite,
         "way": plan.way,
         "shot": plan.shot,
-        **own,
+        **values,
         "level": plan.level,
         "power": plan.power,
         **later,
@@ -329,7 +329,7 @@ def _content(set_plan: SetPlan, level: float) -> dict[str, Any]:
         of_pilot |= {"components": set_plan.components, "estimate": set_plan.estimate}
         of_pilot |= {"alpha_interval": alpha, "w_interval": w}
         size: dict[str, Any] = {"classes": set_plan.classes, "images": set_plan.images}
-        own: dict[str, Any] = {"rows": set_plan.rows, "choice": set_plan.choice}
+        values: dict[str, Any] = {"rows": set_plan.rows, "choice": set_plan.choice}
     else:
         variances = set_plan.variances
         of_pilot |= {"tasks": variances.tasks, "appearances": variances.appearances}
@@ -339,7 +339,7 @@ def _content(set_plan: SetPlan, level: float) -> dict[str, Any]:
             "units": set_plan.units,
             "unit": variances.unit,
         }
-        own = {
+        values = {
             "noiseless_tasks": set_plan.noiseless,
             "stable_tasks": set_plan.stable,
             "pooled_tasks": set_plan.usual,
@@ -350,7 +350,7 @@ def _content(set_plan: SetPlan, level: float) -> dict[str, Any]:
         "dataset": pilot.info.dataset,
         **size,
         "pilot": of_pilot,
-        **own,
+        **values,
         "sentences": sentences(set_plan),
         "runs": runs_content(set_plan, level),
     }

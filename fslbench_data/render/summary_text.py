@@ -315,20 +315,16 @@ def _rows_table(summary: Summary, name: Name) -> Table:
             "tasks": f"{number} {primary.scored.name.suite}",
         }
         for c in row.displayed:
-            same, identical = c.interval_kind == "closed", c.verdict is Verdict.IDENTICAL
+            same, difference = c.interval_kind == "closed", plus_minus(c.difference, signed=True)
             new_classes = c.intervals.get(class_kind) if class_kind else None
-            lines.append(
-                of_set
-                | {
-                    "versus": name(label[c.versus]) + ("" if c in row.compared else f" {OTHERS}"),
-                    "difference": "identical"
-                    if identical
-                    else plus_minus(c.difference, signed=True),
-                    "new images": None if same else c.verdict,
-                    "same images only": c.verdict if same else None,
-                    "new classes": new_classes and new_classes.verdict,
-                }
-            )
+            of_pair = {
+                "versus": name(label[c.versus]) + ("" if c in row.compared else f" {OTHERS}"),
+                "difference": "identical" if c.verdict is Verdict.IDENTICAL else difference,
+                "new images": None if same else c.verdict,
+                "same images only": c.verdict if same else None,
+                "new classes": new_classes and new_classes.verdict,
+            }
+            lines.append(of_set | of_pair)
         if not row.displayed:
             lines.append(of_set | dict.fromkeys(("versus", "difference", *VERDICT_COLUMNS)))
 
@@ -538,7 +534,7 @@ def _datasets(sets: Iterable[TaskSetReport]) -> str:
 
 
 def _further_options(summary: Summary, name: Name) -> list[str]:
-    """Return what else is in the report, and the options for it."""
+    """Say what else is in the report, and which options show it."""
     details, parts, notes = [], [], []
     if any(c not in row.displayed for row in summary.rows for c in row.compared):
         details.append(f"all {sum(len(row.compared) for row in summary.rows)} comparisons")

@@ -134,7 +134,7 @@ class Table(Struct, frozen=True):
 
 
 def with_mark_columns(table: Table) -> Table:
-    """Give marks columns of their own, with a star in place of bold type: for a terminal."""
+    """Move marks to columns of their own, with a star in place of bold type, for a terminal."""
     columns: list[Column] = []
     for column in table.columns:
         columns.append(replace(column, name=column.heading, group="", strong=None, marks=None))

@@ -152,16 +152,16 @@ def plot(
     sweeps
         For ``queries``: files that ``fslbench-build query-size --format json`` wrote.
     columns, width
-        As wide as one column of a paper (3.25 inches) or as two (6.75); or so many points wide.
+        The width: 1 or 2 columns of a paper (3.25 or 6.75 inches), or a number of points.
     title
-        Above the figure; captions are files of their own.
+        A title above the figure; captions are files of their own.
     path
-        A file to write too: .pdf, .svg or .png.
+        A file to also write the figure to: .pdf, .svg or .png.
 
     Returns
     -------
     Drawing
-        Which a notebook shows, and which can be written.
+        The figure, which a notebook shows, and which can be written.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def figure_of(
     selection: Selection,
     sweeps: Sequence[str | Path] = (),
 ) -> Figure:
-    """Return what a figure shows; as :func:`plot`, which describes the parameters."""
+    """Return the content of a figure; :func:`plot` describes the parameters."""
     if kind not in KINDS:
         raise UnknownNameError("figure", kind, KINDS)
     if kind == "queries":

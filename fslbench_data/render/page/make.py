@@ -289,8 +289,8 @@ def _conclusive(
     groups: dict[str, list[tuple[ByLevel, NDArray[np.bool_]]]] = {}
     for by_level in sets:
         report = by_level[levels[0]]
-        own = np.array([method not in of_release for method in report.methods], np.bool_)
-        counted = report.counted & (own[:, None] | own if of_release else True)
+        is_own = np.array([method not in of_release for method in report.methods], np.bool_)
+        counted = report.counted & (is_own[:, None] | is_own if of_release else True)
         name = f"{report.scored.dataset} {report.displayed_kinds[0]}"
         groups.setdefault(name, []).append((by_level, counted))
     figures: dict[str, Values] = {}
@@ -386,7 +386,7 @@ def report_page(
         One or several submissions, files or frames; none of them shows the reference methods.  The
         release of their tasks, by default the one inside the package.
     path
-        A folder to write ``index.html`` into, too.
+        A folder to also write ``index.html`` into.
     methods
         The page holds pairs and tasks of these; by default of at most 50: those of the results,
         then the reference methods with the highest means.
