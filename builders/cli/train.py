@@ -153,8 +153,8 @@ def answer(
     datasets = datasets or tuple(dataset for dataset in names if dataset in with_tasks)
     if not datasets:
         raise click.UsageError(
-            f"{opened} holds no pictures: name the specification that it was made from with --spec, "
-            "or with --dataset data sets that `fslbench-build source` reads"
+            f"{opened} holds no pictures: name the specification that it was made from with "
+            "--spec, or with --dataset data sets that `fslbench-build source` reads"
         )
     levels, data = {}, trained.settings.data
     with steps("reading pictures") as progress:
