@@ -6,7 +6,7 @@ Rules about numbers are SQL (``analysis_sql/queries/rules``), rules about lists 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -60,19 +60,29 @@ def _declared_rows(table: Rows) -> None:
 
 
 def _marks(table: Rows) -> None:
-    """Check that a method is transductive in all of its rows and in its metadata, or in none."""
-    declared, pairs = table.submission.methods, marks(table.submission.table, "transductive")
+    """Check that all rows of a method and its metadata have the same marks."""
+    for mark in ("transductive", "inductive"):
+        declared = {
+            name: value
+            for name, method in table.submission.methods.items()
+            if (value := getattr(method, mark)) is not None
+        }
+        _check_mark(table, mark, declared)
+
+
+def _check_mark(table: Rows, mark: str, declared: Mapping[str, bool]) -> None:
+    pairs = marks(table.submission.table, mark)
     for method, value in pairs:
         if value is None:
             continue
         by_rows = (method, not value) in pairs
-        if by_rows or (method in declared and declared[method].transductive != value):
+        if by_rows or declared.get(method, value) != value:
             names = table.submission.table["method"].cast("string")
-            column = table.submission.table["transductive"]
+            column = table.submission.table[mark]
             bad = pc.and_(pc.equal(names, method), pc.equal(column, value))
             others = "other rows" if by_rows else "the file's metadata"
             raise ContradictionError(
-                f"transductive of {method} is {str(value).lower()}, and {others} say otherwise",
+                f"{mark} of {method} is {str(value).lower()}, and {others} say otherwise",
                 where=f"{table.where}, {rows(where_true(pc.fill_null(bad, False)))}",
                 expected="the same in all rows of a method, and in its metadata",
                 fix="write what is true of the method, or leave it empty",

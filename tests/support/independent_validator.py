@@ -313,12 +313,14 @@ def _are_integers(values: Any, length: int, most: int) -> bool:
 
 def _check_marks(rows: list[Row], about: Any) -> None:
     methods = {} if about is None else about["methods"]
-    marks = {name: entry.get("transductive", False) for name, entry in methods.items()}
-    for row in rows:
-        value = row.get("transductive")
-        if value is not None:
-            _require(type(value) is bool, "transductive")
-            _require(marks.setdefault(row["method"], value) == value, "transductive or not")
+    for mark, unsaid in (("transductive", False), ("inductive", None)):
+        found = {name: entry.get(mark, unsaid) for name, entry in methods.items()}
+        found = {name: value for name, value in found.items() if value is not None}
+        for row in rows:
+            value = row.get(mark)
+            if value is not None:
+                _require(type(value) is bool, mark)
+                _require(found.setdefault(row["method"], value) == value, f"{mark} or not")
 
 
 def _check_groups(

@@ -15,7 +15,7 @@ from golden_inputs import write_columns
 from recorded import answered, recorded
 
 from benchmark_spec import errors
-from benchmark_spec.errors import FSLBenchWarning
+from benchmark_spec.errors import ContradictionError, FSLBenchWarning
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.scoring.score import score
 from fslbench_data.submission.model import Submission
@@ -173,6 +173,13 @@ def test_a_recorded_mark_is_in_the_file_twice(embedded, tmp_path):
     assert "transductive" not in plain.columns
     told = plain.declare(inductive=True).to_arrow()  # which pandas keeps
     assert told["inductive"].to_pylist() == [True] * 19
+    for marks, declared, others in (
+        ([False] * 19, {"mine": {"inductive": True}}, "the file's metadata"),
+        ([True] * 9 + [False] * 10, {}, "other rows"),
+    ):
+        frame = told.set_column(told.column_names.index("inductive"), "inductive", [marks])
+        with pytest.raises(ContradictionError, match=f"inductive of mine is .*, and {others}"):
+            validate(Submission.from_frame(frame, methods=declared), embedded)
 
 
 def _clean(error):
