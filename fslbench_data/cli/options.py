@@ -428,12 +428,16 @@ def sources_of(
 
     ``--no-training`` and ``--inductive`` hold for all methods of the files.
     """
+    from fslbench_data.scoring.open_log import log_of
     from fslbench_data.submission.columns import separator_remedy
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import columns_of, is_by_image, is_log
 
-    if files and all(map(is_log, files)):
+    logs = [file for file in files if is_log(file)]
+    if logs and len(logs) == len(files):
         return (log_in(files, pool),)
+    if logs:
+        log_of(files)  # refuses logs beside other results
     about_methods = {"trained": pool.get("trained"), "inductive": pool.get("inductive")}
     for name, value in pool.items():
         if value is not None and (name not in about_methods or not files):

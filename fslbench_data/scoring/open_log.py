@@ -261,12 +261,15 @@ def _of_draws(read: DrawLog, pool: int) -> OwnLog:
 
 
 def _draw_results(sets: Sequence[OwnTasks]) -> pa.Table:
-    """Return results with all classes at once: a row a method and draw."""
+    """Return results with all classes at once: a row per method and draw.
+
+    `correct` is in the order of the task's queries.
+    """
     rows = []
     for task_set in sets:
         answered = task_set.image_ids >= 0
         for group in task_set.groups:
-            info, right = group.info, np.zeros(answered.shape, np.int64)
+            info, right = group.info, np.zeros(answered.shape, np.int8)
             right[answered] = group.right.counts[group.right.counts >= 0] if group.right else 0
             rows += [
                 {
@@ -275,6 +278,7 @@ def _draw_results(sets: Sequence[OwnTasks]) -> pa.Table:
                     "method": group.method,
                     "task_id": draw,
                     "class_correct": correct.sum(axis=1),
+                    "correct": correct[queried],
                     "n_correct": correct.sum(),
                     "n_query": queried.sum(),
                 }

@@ -469,6 +469,9 @@ def test_every_command_takes_it(tmp_path):
     (row, *_) = json.loads(found)
     assert row["halfwidth"] == pytest.approx(first["images_halfwidth"])
     assert row["mean"] == pytest.approx(first["classes_mean"])
+    right = "SELECT bool_and(n_correct = list_sum(correct)) AS alike FROM results"
+    found = printed("sql", right, "--submission", path, "--format", "json")
+    assert json.loads(found) == [{"alike": True}]
     said = printed("validate", path, "--pool", 20)
     assert "zero-shot on log/allway-3w16s40q: 3 tasks" in said
     assert "fslbench" in printed("cite", path)
