@@ -281,7 +281,7 @@ class Manifest(Struct, frozen=True):
         return paths
 
     def to_json(self) -> str:
-        """Return the manifest as text, one table a line."""
+        """Return the manifest as text, one table per line."""
         head = {
             "name": self.name,
             "version": self.version,

@@ -20,7 +20,7 @@ CLASSES = pa.schema(
         ("first_image_id", pa.int32()),
     ]
 )
-"""One row a class, in the frozen order; image ids of a class are consecutive."""
+"""One row per class, in the frozen order; image ids of a class are consecutive."""
 
 CLASSES_OPTIONAL = pa.schema([("superclass", pa.string())])
 """The optional last column of classes: the superclass of each class, such as a character's
@@ -38,13 +38,13 @@ IMAGES = pa.schema(
         ("licence", pa.string()),
     ]
 )
-"""One row an image, in class order, then file order; only the first three are never null."""
+"""One row per image, in class order, then file order; only the first three are never null."""
 
 PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 """An image file's content and name, as the ``Image`` of ``datasets`` stores them."""
 
 PICTURES = pa.schema([("image_id", pa.int32()), ("image", PICTURE), ("label", pa.int64())])
-"""One row an image, in the order of ids; `label` is its class id, and `image` is null where the
+"""One row per image, in the order of ids; `label` is its class id, and `image` is null where the
 image's licence does not allow redistribution."""
 
 ATTRIBUTES = pa.schema(
@@ -54,7 +54,7 @@ ATTRIBUTES = pa.schema(
         ("attributes", pa.list_(pa.string())),
     ]
 )
-"""One row an image, in the order of ids; `text` is the text that the attributes are words of, null
+"""One row per image, in the order of ids; `text` is the text that the attributes are words of, null
 without one.  Attributes are sorted, unique and in lower case."""
 
 SUBMISSION = pa.schema(
@@ -67,7 +67,7 @@ SUBMISSION = pa.schema(
         ("n_query", pa.int16()),
     ]
 )
-"""The columns that every submission has; one row a method, data set, task set and task."""
+"""The columns that every submission has; one row per method, data set, task set and task."""
 
 SUBMISSION_OPTIONAL = pa.schema(
     [
@@ -146,7 +146,7 @@ FEATURE_VALUES = (pa.float16(), pa.float32())
 
 
 def features(dimensions: int, kind: pa.DataType | None = None) -> pa.Schema:
-    """Return the schema of a feature table: one row an image, `dimensions` values each.
+    """Return the schema of a feature table: one row per image, `dimensions` values each.
 
     Values are float16, or of `kind`, such as float32 in steps of the scale that the table's
     provenance has (:mod:`benchmark_spec.manifest`).

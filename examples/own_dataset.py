@@ -1,6 +1,6 @@
 """A data set of your own as a private release: frozen tasks that a whole group can score on.
 
-    python examples/own_dataset.py BIRDS -o birds_release             # one folder a class in BIRDS
+    python examples/own_dataset.py BIRDS -o birds_release            # one folder per class in BIRDS
     python examples/own_dataset.py BIRDS -o birds_release --repo-id ORG/birds     # and on the Hub
 
 Then, for everybody with access to the repository:

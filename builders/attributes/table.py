@@ -110,7 +110,7 @@ def attribute_statistics(table: pa.Table, class_sizes: Sequence[int]) -> Attribu
     by_image = table.column("attributes").to_pylist()
     if len(by_image) != sum(class_sizes) or not by_image:
         raise SchemaError(
-            f"the table has {len(by_image)} rows", expected=f"{sum(class_sizes)}, one an image"
+            f"the table has {len(by_image)} rows", expected=f"{sum(class_sizes)}, one per image"
         )
     unique: set[str] = set()
     class_attributes = spurious = first = 0

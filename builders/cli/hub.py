@@ -29,8 +29,8 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
 
     Verifies it and its licences, uploads in one commit what the repository lacks, downloads every
     file again to compare it, and then sets the tag.  Image files are never uploaded, only tables
-    of the release.  Interrupted, it goes on where it was when called again; a tag that exists is
-    never moved.
+    of the release.  An interrupted one is resumed by the same command; a tag that exists is never
+    moved.
 
     The token is that of the Hub's own login: hf auth login, or the variable HF_TOKEN.
     """
@@ -74,7 +74,7 @@ def publish(folder: Path, repo_id: str, **settings: Any) -> None:
     metavar="ORG/RESULTS",
     help="In place of a repository, write the Space of the app that reviews this one.",
 )
-@click.option("--title", metavar="T", help="Of the leaderboard.")
+@click.option("--title", metavar="T", help="Title of the leaderboard.")
 @click.option(
     "--install",
     metavar="REQUIREMENT",

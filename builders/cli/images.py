@@ -142,8 +142,8 @@ def features(
     """Extract the features of a data set's images, and of the canaries, into a folder.
 
     SOURCE is a data set such as `cub` or `openclipart`. The folder gets Parquet files and
-    features.json, which says how they were made. Interrupted, the same command goes on where it
-    was, and gives the same features; finished ones are left as they are.
+    features.json, which says how they were made. The same command resumes an interrupted
+    extraction, and gives the same features; finished ones are left as they are.
     """
     from builders.features import check_backbone, is_network, precomputed
     from fslbench_data.evaluation.progress import progress_bar
@@ -193,8 +193,7 @@ def attributes(
     """Find the attributes of a data set's images, and say how many there are.
 
     SOURCE is a data set such as `emoji` or `openclipart`. The options from --weights on are those
-    of captioners. Interrupted while captions are written, the same command with -o goes on where it
-    was.
+    of captioners. The same command with -o resumes where captions were interrupted.
     """
     from benchmark_spec.errors import SpecError
     from builders.attributes import Recipe, attribute_statistics, check_recipe, make_attributes

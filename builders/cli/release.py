@@ -31,7 +31,7 @@ from fslbench_data.cli.options import (
 def init(folder: Path, path: Path | None) -> None:
     """Write a first specification for a folder of images, with comments.
 
-    FOLDER has one folder a class. What only you know, such as the licence, is left empty: a build
+    FOLDER has one folder per class. What only you know, such as the licence, is left empty: a build
     asks for it.
     """
     from builders.release.spec_file import first_spec
@@ -75,9 +75,9 @@ def release(
 
     SPEC.toml is a file, or the name of a specification that comes with the package: `embedded`,
     `fewstab`, `glyphs`, `meta_dataset`, or a data set of few-shot papers, such as `miniimagenet`
-    (docs/releases.md).  Interrupted, it goes on where it was when called again,
-    and gives the same release; a finished one is left as it is.  The last options say how features
-    of networks are extracted, where SPEC.toml asks for any.
+    (docs/releases.md).  The same command resumes an interrupted build, and gives the same release;
+    a finished one is left as it is.  The last options say how features of networks are extracted,
+    where SPEC.toml asks for any.
     """
     from builders.features.precomputed import read_precomputed
     from builders.release.build import build_release
@@ -133,7 +133,7 @@ def release(
 )
 @click.pass_context
 def verify(ctx: click.Context, folder: Path, raw: Path | None, spec: Path | None) -> None:
-    """Check a release: nothing in it is believed that can be computed again.
+    """Check a release by computing everything again that can be.
 
     Compares every file and table with the manifest, draws every task set again from its
     provenance, and looks for images used twice, images on both sides of a task, classes that are
@@ -169,10 +169,10 @@ def verify(ctx: click.Context, folder: Path, raw: Path | None, spec: Path | None
 @click.argument("new", type=FILE, metavar="B")
 @click.pass_context
 def diff(ctx: click.Context, old: Path, new: Path) -> None:
-    """Say what differs from release A to release B, and which version number that raises.
+    """Show the differences between releases A and B, and the version that they require.
 
     A release is a folder, or ORG/NAME@v1.0.0 on the Hub; `embedded` names the one that comes with
-    the package.  Ends with exit code 1 if the version of B says less than has changed.
+    the package.  The exit code is 1 if the version of B is too low for the changes.
     """
     from builders.release.diff import diff as compare
     from fslbench_data.release.release import load_release

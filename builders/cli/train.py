@@ -28,7 +28,7 @@ from fslbench_data.cli.options import FILE, check_submission, output_to, release
     "seeds",
     type=click.IntRange(min=0, max=2**64 - 1),
     multiple=True,
-    help="Instead of each file's own; may be repeated.",
+    help="Seed in place of each file's own; may be repeated.",
 )
 @click.option(
     "--threads",
@@ -58,7 +58,7 @@ def train(
     """Train few-shot methods as each RUN.toml describes one.
 
     Each training has a folder FILE-SEED in the output, which gets weights.pt, trained.json and
-    curve.csv. Interrupted, the same command goes on where it was, and ends in the same weights;
+    curve.csv. The same command resumes an interrupted training, and ends in the same weights;
     finished trainings are left as they are. Images are read once and kept in .images.
 
     A line for each training says the SHA-256 of its weights. Then `fslbench-build answer` answers
@@ -98,7 +98,7 @@ def _echo(text: str) -> None:  # no closure, since it is pickled for other proce
     metavar="S",
     help="By default all of the data sets but `allway` ones; `episodes` are not answered.",
 )
-@click.option("--name", metavar="NAME", help="Of the method in the results.")
+@click.option("--name", metavar="NAME", help="Name of the method in the results.")
 @click.option(
     "--method",
     "own",

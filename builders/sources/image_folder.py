@@ -1,4 +1,4 @@
-"""Read any folder of images that has one folder a class."""
+"""Read any folder of images that has one folder per class."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def list_images(folder: Path, **lists: str) -> Listing:
             if folder.is_dir()
             else f"there is no folder {folder}",
             where=str(folder),
-            expected=f"one folder a class: FOLDER/<class>/.../<image>, of {', '.join(formats())}",
+            expected=f"one folder per class: FOLDER/<class>/.../<image>, of {', '.join(formats())}",
             fix=f"name the folder above: {folder.parent.parent}"
             if not folder.exists() and folder.parent.name == folder.name
             else "",
@@ -102,6 +102,6 @@ def _check_layout(folder: Path, paths: Mapping[str, Sequence[str]]) -> None:
         raise SourceError(
             f"{listing(parts)} in {folder}: no classes, but parts of a data set",
             where=str(folder),
-            expected="one folder a class",
+            expected="one folder per class",
             fix=f"name the folder of one part, such as {folder / (deep or parts)[-1]}",
         )

@@ -21,7 +21,9 @@ from fslbench_data.cli import options
 @click.option("--device", metavar="D", help="Give features as PyTorch tensors on it, e.g. cuda.")
 @click.option("--name", metavar="M", help="Name of the method; by default the callable's.")
 @options.sets_options
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the method's generator.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the method's generator."
+)
 @click.option("--batch", type=int, metavar="B", help="Call the method with B tasks at once.")
 @click.option("--max-tasks", type=int, metavar="N", help="Only the first N tasks of each set.")
 @click.option(

@@ -64,8 +64,8 @@ def merge(files: tuple[Path, ...], path: Path) -> None:
     """Join FILEs of results into one, with everything that they say of themselves.
 
     They hold different methods, one method on different task sets, or different runs of one; a file
-    of any kind may stand beside others. What answers the same twice, or says different things of a
-    method, is refused. Rows are in the order of FILEs.
+    of any kind may stand beside others. Files that answer a task twice, or contradict each
+    other about a method, are refused. Rows are in the order of FILEs.
     """
     options.check_submission(path)
     merged = fb.merge(files)
@@ -119,7 +119,7 @@ def import_accuracies(
     path: Path,
     release: str | None,
 ) -> None:
-    """Turn a list of accuracies, one a task in order, into a submission.
+    """Turn a list of accuracies, one per task in order, into a submission.
 
     FILE is a .npy file, a CSV file or a text file of numbers. The submission does not say which
     tasks it was made on: scoring it needs --unbound.

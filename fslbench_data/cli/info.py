@@ -23,7 +23,7 @@ from fslbench_data.cli import options
 def info(
     named: str | None, release: str | None, datasets: tuple[str, ...], output_format: str
 ) -> None:
-    """List what a release holds: a line a data set, and with --dataset its task sets.
+    """List what a release holds: a line per data set, and with --dataset its task sets.
 
     R is a folder, or ORG/NAME@v1.0.0 on the Hugging Face Hub; by default the release inside the
     package.  It is the argument, or that of --release, as in other commands.

@@ -151,8 +151,8 @@ def review(
     """Check FILEs as a results repository would, and say in Markdown where they would stand.
 
     A FILE below a folder `submissions` must have its right name, the SHA-256 of its content.
-    Exit code 1 if any FILE is refused; the comment says why. For pull requests: nothing in what
-    they add is trusted, and nothing of it works in the comment.
+    Exit code 1 if any FILE is refused; the comment says why. Made for pull requests: FILEs are
+    not trusted, and their texts are escaped in the comment.
     """
     from benchmark_spec.naming import one_line
     from fslbench_data.leaderboard.repository import LooseFiles, open_results

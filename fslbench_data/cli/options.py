@@ -63,15 +63,15 @@ unbound_option: Callable[[Command], Command] = click.option(
     "--unbound",
     "allow_unbound",
     is_flag=True,
-    help="Accept results that do not say by fingerprint which tasks they were made on.",
+    help="Accept results without fingerprints of the task sets that they were made on.",
 )
 
 
 bias_option: Callable[[Command], Command] = click.option(
     "--bias",
     is_flag=True,
-    help="Of task sets made with attributes of images: worst-class accuracy on every step, and "
-    "what is lost from step to step.",
+    help="For task sets made with attributes of images: worst-class accuracy on every step, and "
+    "the loss from step to step.",
 )
 
 
@@ -363,9 +363,9 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
             "--pool",
             type=click.IntRange(1),
             metavar="N",
-            help="Of results with all classes at once: training images of a class, of which each "
-            "draw of the support takes some. Draws then overlap, and count for more; without it, "
-            "they are many.",
+            help="For results with all classes at once: number of training images of a class, from "
+            "which each draw takes its support. Draws then overlap and count for more. By default "
+            "there are many.",
         )(with_pool)
         with_pool = click.option(
             "--inductive",
@@ -378,14 +378,14 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
 
 
 _LOG_HELP = {
-    "class-sizes": "Of a log of one's own tasks: images that may be drawn of each class, a CSV "
-    "file with the columns class and n_images, a JSON object, or a data set whose test split is "
-    "known, such as miniImageNet, CUB or digits; of several data sets also the column dataset. By "
-    "default the images seen.",
-    "groups": "Of a log: images that are not independent, such as shots of one scene; image and "
-    "group.",
-    "superclasses": "Of a log: classes of classes, for what new ones would change; class and "
-    "superclass.",
+    "class-sizes": "For a log of your own tasks: how many images of each class may be drawn. A CSV "
+    "file with the columns class and n_images, and dataset if there are several; a JSON object; or "
+    "a data set whose test split is known, such as miniImageNet, CUB or digits. By default the "
+    "images seen.",
+    "groups": "For a log: groups of images that are not independent, such as shots of one scene. A "
+    "file with the columns image and group.",
+    "superclasses": "For a log: superclasses, for intervals for new ones. A file with the columns "
+    "class and superclass.",
 }
 
 
@@ -398,7 +398,7 @@ def design_options(command: Command) -> Command:
         return command(design=design, **given)
 
     for name, about in reversed(_DESIGN_HELP.items()):
-        option = click.option(f"--{name}", f"of_{name}", type=int, help=f"Of accuracies: {about}.")
+        option = click.option(f"--{name}", f"of_{name}", type=int, help=f"For accuracies: {about}.")
         with_design = option(with_design)
     return with_design  # type: ignore[return-value]
 

@@ -33,11 +33,11 @@ from fslbench_data.cli import options
     "--shot",
     "shot",
     type=int,
-    help="By default 5; of a log, one of its own, by default 5 or the first.",
+    help="By default 5; for a log one of its own, by default 5 or the first.",
 )
 @click.option(
     "--queries",
-    help="Queries per class, by default 1-15, or 1,2,5-7; of a log, those it has: none is given.",
+    help="Queries per class, such as 1,2,5-7; by default 1-15. Not for a log, which has its own.",
 )
 @click.option(
     "--suite",
@@ -49,7 +49,7 @@ from fslbench_data.cli import options
     "--tasks",
     default="",
     metavar="B",
-    help="Numbers of tasks to plan of --suite pooled: 2000, or 1000,2000; beside usual ones.",
+    help="Numbers of tasks to plan for --suite pooled besides the usual ones, such as 1000,2000.",
 )
 @click.option(
     "--runs",
@@ -63,7 +63,7 @@ from fslbench_data.cli import options
     type=float,
     default=0.8,
     show_default=True,
-    help="How often the smallest detectable difference shall be detected.",
+    help="Probability of detecting the smallest detectable difference.",
 )
 @click.option("--details", is_flag=True, help="Symbols, formulas, and the parts of the variance.")
 @options.release_option

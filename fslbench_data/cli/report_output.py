@@ -106,7 +106,7 @@ def write_bias(report: BiasReport, to: Output) -> None:
 
 
 def write_counts(report: Report, to: Output) -> None:
-    """Write how many comparisons are significant, one line a task set."""
+    """Write how many comparisons are significant, one line per task set."""
     from fslbench_data.render.counts_table import counts_table, counts_tables
     from fslbench_data.render.table import csv_text, json_text, objects
 

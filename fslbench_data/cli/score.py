@@ -40,12 +40,14 @@ from fslbench_data.cli import options, report_output
     help="Means over data sets of the same ways and shots, and their differences, with intervals.",
 )
 @click.option(
-    "--harmonic-means", is_flag=True, help="The same of harmonic means, as of base and new classes."
+    "--harmonic-means",
+    is_flag=True,
+    help="The same for harmonic means, as of base and new classes.",
 )
 @click.option(
     "--counts",
     is_flag=True,
-    help="How many comparisons each kind of interval calls significant: a line a task set.",
+    help="How many comparisons each kind of interval calls significant: a line per task set.",
 )
 @options.bias_option
 @options.log_options
@@ -70,7 +72,7 @@ def score(
 
     A FILE holds per-task counts (Parquet, CSV or JSON Lines), or a log of your own tasks.  First
     come the counts of significant differences for new images and for new classes, then one table
-    with a row a data set and shot.  A method is compared with the reference methods on its own
+    with a row per data set and shot.  A method is compared with the reference methods on its own
     features, or else with the three most accurate ones.  JSON and CSV hold every comparison.
     Without FILE, the reference methods are compared with each other.  Task sets made with
     attributes of images are read with --bias.
@@ -78,7 +80,7 @@ def score(
     One FILE with the predicted class of every test image (columns method, image, class, predicted,
     draw) holds results with all classes at once, as CLIP adapters and linear probes are evaluated.
 
-    FILEs of accuracies alone, one a task (.npy, .txt, or CSV of one column), say little of new
+    FILEs of accuracies alone, one per task (.npy, .txt, or CSV of one column), say little of new
     images and new classes: bounds, with --dataset or --classes, and --ways, --shots and --queries.
     Several, a method each, are compared task by task.
     """
@@ -107,7 +109,7 @@ def score(
         report_output.write_reported(printed, to)
         return
     if option := next((name for name, value in design.items() if value is not None), ""):
-        raise click.UsageError(f"--{option} is of accuracies alone, one a task")
+        raise click.UsageError(f"--{option} is of accuracies alone, one per task")
     sources = options.sources_of(files, pool)
     opened, selection = fb.load_release(release), Selection.of(**chosen)
     if bias:
@@ -215,9 +217,9 @@ def interval(
     details: bool,
     to: options.Output,
 ) -> None:
-    """Give confidence intervals for new images and new classes to the means in LOG.
+    """Compute confidence intervals of the means in LOG: for new images, and for new classes.
 
-    LOG holds random tasks drawn anywhere, without a release, one row a method and task: method,
+    LOG holds random tasks drawn anywhere, without a release, one row per method and task: method,
     task, class_ids, support_ids and query_ids (class by class), and n_correct with n_query or
     accuracy; of several training runs, run. Parquet, CSV (lists as JSON) or JSON Lines. Methods
     that answered the same tasks are compared pairwise. docs/own_tasks.md shows the few lines that
@@ -257,7 +259,7 @@ def reported(results: tuple[str, ...], to: options.Output, **about: Any) -> None
 
     RESULT is "91.72 ± 0.55" or "91.72 +- 0.55", or several of them, to be compared; or a CSV file
     with a column `result`, perhaps `method`, and columns named as the options below, each for all
-    rows where it is an option; or a file of accuracies, one a task.  No answers and no images are
+    rows where it is an option; or a file of accuracies, one per task.  No answers and no images are
     needed: how much wider an interval for new images or new classes can be follows from the sizes
     of the data set.
     """

@@ -334,7 +334,7 @@ class Leaderboard(Struct, frozen=True, eq=False):
 
     @property
     def signature(self) -> str:
-        """The signatures of all tables, one part a release: the first line of every output."""
+        """The signatures of all tables, one part per release: the first line of every output."""
         return " + ".join(str(board) for board in self.boards)
 
 

@@ -313,7 +313,7 @@ def _duplicates(digest: str, sets: Iterable[Standing]) -> list[str]:
 
 
 def _comparisons_table(report: Report) -> Table:
-    """Return the first comparisons, one a line."""
+    """Return the first comparisons, one per line."""
     names = labels(report.scores)
     comparisons = report.comparisons[:_MOST_ROWS]
     by_reason: dict[str, dict[str, None]] = {}
@@ -374,7 +374,7 @@ def _additional_kinds(kinds: Iterable[IntervalKind]) -> dict[IntervalKind, str]:
 
 
 def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
-    """Return one line a method and task set."""
+    """Return one line per method and task set."""
 
     def tasks(standing: Standing, row: Row) -> str:
         total = f" of {standing.scored.n_tasks}" if row.rank is None else ""

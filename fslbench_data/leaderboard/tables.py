@@ -248,7 +248,7 @@ class _Line(NamedTuple):
 
 
 def leaderboard_csv(ranking: Leaderboard) -> str:
-    """Write the signature as a line beginning with ``#``, a header, and a line a method and kind.
+    """Write the signature as a line beginning with ``#``, a header, and a line per method and kind.
 
     Methods are best first; each has a line for the primary interval, then one for each additional
     kind.  Numbers are unrounded, in percentage points; values that are missing or not claimed are

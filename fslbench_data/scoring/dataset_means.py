@@ -50,7 +50,7 @@ DATASET_MEANS = schema(
     ("higher lower", int),
     ("sign_p", float),
 )
-"""One row a method, or a pair of methods, and what the interval is about."""
+"""One row per method, or a pair of methods, and what the interval is about."""
 
 
 class DatasetMean(Struct, frozen=True):

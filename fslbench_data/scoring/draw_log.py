@@ -40,7 +40,7 @@ Ints = NDArray[np.int64]
 
 
 class DrawLog(Struct, frozen=True, eq=False):
-    """The predicted class of every test image, a row a method, draw and image."""
+    """The predicted class of every test image, a row per method, draw and image."""
 
     source: str
     methods: tuple[str, ...]
@@ -265,7 +265,7 @@ def _drawn(read: DrawLog, name: str, own: Ints) -> Drawn:
         raise DoubledTaskError(
             f"{name} answers an image twice in one draw",
             where=f"{read.source}, {rows(read.row[own[twice]])}",
-            expected="one row a method, draw and test image",
+            expected="one row per method, draw and test image",
             fix="name the draws of the support (seeds) in a column `draw`, and shots in `shots`",
         )
     right, regained = np.full((len(draws), images), np.nan), None

@@ -72,7 +72,7 @@ def open_log(
     Parameters
     ----------
     log
-        One row a method, training run and task: method, run (if there are several), task, dataset
+        One row per method, training run and task: method, run (if there are several), task, dataset
         (if there are several, each with its own tasks, classes and images), class_ids (K),
         support_ids and query_ids (K·S and K·Q, class by class in the order of class_ids, or K
         lists), or image_ids in their place, and correct (1 or 0 for each of the query_ids),

@@ -204,7 +204,7 @@ def joined(logs: Sequence[OwnLog]) -> OwnLog:
 def own_log(
     release: OwnRelease, groups: Iterable[Group], rows: pa.Table, about: dict[str, Method]
 ) -> OwnLog:
-    """Make a log from groups, one a method and task set, and from rows as in a submission."""
+    """Make a log from groups, one per method and task set, and from rows as in a submission."""
     rows = rows.unify_dictionaries().combine_chunks()
     submission = Submission(rows, about, source=release.source)
     return OwnLog(release, Validated(submission, tuple(groups)))
@@ -320,7 +320,7 @@ def _drawn(facts: LogFacts, sets: Sequence[OwnTasks]) -> str:
 
 
 def lists_of(values: NDArray[Any], chosen: NDArray[np.bool_], kind: pa.DataType) -> pa.Array:
-    """Return the chosen values of an array (T, ...) as one list a task."""
+    """Return the chosen values of an array (T, ...) as one list per task."""
     lengths = chosen.reshape(len(chosen), -1).sum(axis=1)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values[chosen], kind))

@@ -369,7 +369,7 @@ def _rows_by_method(log: TaskLog) -> list[Ints]:
         raise DoubledTaskError(
             f"{method} answers task {quoted(task)} twice",
             where=f"{log.source}, {log.rows(both)}",
-            expected="one row a method, run and task",
+            expected="one row per method, run and task",
             fix="name training runs in a column `run`, and data sets in a column `dataset`; number "
             "tasks through, over epochs and batches",
         )

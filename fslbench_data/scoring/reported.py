@@ -288,7 +288,7 @@ def reported(
     results
         A result such as ``"91.72 ± 0.55"``, several, a CSV file, a frame, or rows.  Rows have a
         `result` and may have `method` and any of the parameters below in which they differ.  Or
-        accuracies, one a task: an array, a list, or a .npy, .txt or .csv file of one column;
+        accuracies, one per task: an array, a list, or a .npy, .txt or .csv file of one column;
         several such files, or a mapping from methods to accuracies, of the same tasks in the same
         order.
     dataset

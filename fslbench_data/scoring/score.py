@@ -147,7 +147,7 @@ def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names 
     Parameters
     ----------
     log
-        One row a method, draw and test image: method, image, class and predicted (names or
+        One row per method, draw and test image: method, image, class and predicted (names or
         numbers), draw (of the support; not for methods without any, such as zero-shot ones), and
         shots where several are compared.  The column second, the class with the second-highest
         score, gives intervals for new classes.  A file, a frame, a mapping of columns or a list of

@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     import duckdb
 
 VIEWS = {
-    "task_sets": "One row a task set: its T, sizes, interval and fingerprint.",
-    "tasks": "One row a task: its classes, support and query images, and the queries' labels.",
-    "classes": "One row a class of a data set.",
-    "images": "One row an image, of the data sets whose images are known.",
-    "attributes": "One row an image and table of attributes (`name`): its text and attributes.",
-    "results": "One row a method and task: submissions and reference methods together.",
-    "scores": "One row a method, task set and kind of interval, as `fslbench score` computes it.",
-    "comparisons": "One row a pair of methods, task set and kind of interval, with its verdict.",
-    "dataset_means": "One row a method, or pair of methods, over data sets of the same ways and "
+    "task_sets": "One row per task set: its T, sizes, interval and fingerprint.",
+    "tasks": "One row per task: its classes, support and query images, and the queries' labels.",
+    "classes": "One row per class of a data set.",
+    "images": "One row per image, of the data sets whose images are known.",
+    "attributes": "One row per image and table of attributes (`name`): its text and attributes.",
+    "results": "One row per method and task: submissions and reference methods together.",
+    "scores": "One row per method, task set and kind of interval, as `fslbench score` computes it.",
+    "comparisons": "One row per pair of methods, task set and kind of interval, with its verdict.",
+    "dataset_means": "One row per method, or pair of methods, over data sets of the same ways and "
     "shots, and what the interval is about.",
 }
 """The tables of a connection, which also has the package's own queries as views.

@@ -57,7 +57,7 @@ Ints = NDArray[np.int64]
 
 
 class TaskLog(Struct, frozen=True, eq=False):
-    """Tasks that reuse images, one row a method, run and task; R rows in the order of the log.
+    """Tasks that reuse images, one row per method, run and task; R rows in the order of the log.
 
     `method`, `task` and `run` (R,) are positions in `methods`, `tasks` and `runs`, `class_ids`
     (R, K) and `image_ids` (R, K, m) in `classes` and `images`, support before query, filled up with
@@ -284,7 +284,7 @@ def _check_columns(table: pa.Table, where: str) -> None:
         if twice:
             raise SchemaError(f"the log says twice {what}", where=where, expected=EXPECTED, fix=fix)
     if not table.num_rows:
-        raise SchemaError("the log has no rows", where=where, fix="log a row a method and task")
+        raise SchemaError("the log has no rows", where=where, fix="log a row per method and task")
 
 
 class Lists(NamedTuple):
@@ -459,7 +459,7 @@ def _labels(values: pa.Array) -> tuple[tuple[str, ...], Ints]:
 
 
 def _id_lists(column: pa.ChunkedArray, name: str, where: str) -> Lists:
-    """Return the ids of every row; lists of lists, one a class, are flattened."""
+    """Return the ids of every row; lists of lists, one per class, are flattened."""
     lengths: list[Ints] = []
     row, empty = np.arange(len(column)), np.zeros(len(column), np.bool_)
     while columns.is_list(column.type) and len(lengths) < 2:

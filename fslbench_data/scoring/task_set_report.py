@@ -144,7 +144,7 @@ class Scores(AsFrame, Sequence[Score]):
 class Comparisons(AsFrame, Sequence[Comparison]):
     """Comparisons of one or several task sets, made on access.
 
-    As a table: one row a comparison and kind of interval, with the columns of :data:`COMPARISONS`.
+    A table has one row per comparison and kind of interval, and the columns of :data:`COMPARISONS`.
     """
 
     def __init__(self, sets: Sequence[TaskSetReport]) -> None:
@@ -184,7 +184,7 @@ class Comparisons(AsFrame, Sequence[Comparison]):
         return f"<Comparisons: {about}; .to_pandas(), .to_arrow()>"
 
     def to_arrow(self) -> pa.Table:
-        """Return the comparisons as a table, one row a comparison and kind of interval."""
+        """Return the comparisons as a table, one row per comparison and kind of interval."""
         return pa.Table.from_batches(comparison_batches(self._sets), COMPARISONS)
 
 

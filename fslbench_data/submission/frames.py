@@ -195,5 +195,5 @@ def not_a_table(source: object, where: str, error: Exception | None = None) -> S
         "the Arrow PyCapsule interface, or a mapping of columns",
         fix=f"give what its .{maker}() returns"
         if maker and not is_frame
-        else "make a frame of its rows first; accuracies alone, one a task, go to fb.reported",
+        else "make a frame of its rows first; accuracies alone, one per task, go to fb.reported",
     )

@@ -118,7 +118,7 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
         Parameters
         ----------
         accuracies
-            One a task (T,), in the order of the tasks; fractions or percentages.
+            One per task (T,), in the order of the tasks; fractions or percentages.
         info
             The task set, such as ``release.task_set(...).info``.
         percent

@@ -183,7 +183,7 @@ def is_all_ways(source: object) -> bool:
 
 
 def is_by_image(source: object) -> bool:
-    """Return whether a source has a row an image, on tasks of all classes."""
+    """Return whether a source has a row per image, on tasks of all classes."""
     return {"task_set", "image_id", "predicted"} <= {*columns_of(source)}
 
 
@@ -257,7 +257,7 @@ def check_file(
         raise UnreadableError(
             f"{path} ends in {path.suffix or 'nothing'}",
             expected=f"a file ending in {', '.join(endings)}",
-            fix="accuracies alone, one a task: fslbench score FILE, in Python fb.reported"
+            fix="accuracies alone, one per task: fslbench score FILE, in Python fb.reported"
             if is_accuracies(path)
             else "decompress it, or export it as one of these",
         )

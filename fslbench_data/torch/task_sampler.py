@@ -155,6 +155,6 @@ def labels_of(dataset: Any) -> list[Hashable]:
             return labels
     raise SpecError(
         f"the classes of the images of a {type(dataset).__name__} are not known",
-        expected="a list of labels, one an image, integers or texts; or a data set with "
+        expected="a list of labels, one per image, integers or texts; or a data set with "
         "get_labels(), targets or labels",
     )

@@ -39,7 +39,7 @@ _LISTS = {"predicted": "predictions", _SECOND: _SECOND}
 
 
 def open_submissions(sources: Source | Sequence[Source], release: Release) -> list[Submission]:
-    """Read submissions as :func:`open_all` does, also those with a row an image."""
+    """Read submissions as :func:`open_all` does, also those with a row per image."""
     several: Any = sources if isinstance(sources, list | tuple) else [sources]
     return open_all([by_task(each, release) if is_by_image(each) else each for each in several])
 
@@ -84,7 +84,7 @@ def by_task(source: Any, release: Release) -> Submission:
             what = f"the rows of {key.method} have different fingerprints"
             raise rows.error(FingerprintError, what, members, "that of the task set, in each")
         if not suite_of(key.info.name.suite).whole:
-            expected = "a row a task, or a row an image of an allway set"
+            expected = "a row per task, or a row per image of an allway set"
             what = f"{key.info} has no tasks of all classes"
             raise rows.error(SchemaError, what, members, expected)
         tasks = release.task_set(key.info.dataset, str(key.info.name))
@@ -142,7 +142,7 @@ def _in_query_order(
         DoubledTaskError,
         n_answers[cell] > 1,
         "image {image} is answered more than once in task {task}",
-        "one row a method, draw and query",
+        "one row per method, draw and query",
         "name training seeds of one method in a column `run`",
     )
     answered = n_answers.reshape(n_tasks, n_query) > 0

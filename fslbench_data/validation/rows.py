@@ -416,7 +416,7 @@ class Group(Struct, frozen=True, eq=False):
 
 
 def sum_runs(table: Rows) -> list[Group]:
-    """Sum runs to one group a method and task set, in the order of their first row.
+    """Sum runs to one group per method and task set, in the order of their first row.
 
     Raises a MissingTaskError if a method's runs have different tasks; a TooLargeError if there are
     too many runs to be compared exactly with as many of another method.
