@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from analysis_sql.class_aware.kinds import CLASS_AWARE, NEW_SUPERCLASSES
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
@@ -147,7 +148,7 @@ def sentence(report: Report, log: LogFacts) -> str:
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
     bounded = dict.fromkeys(kind for each in report.sets for kind in each.units.bounded)
     if bounded:
-        brackets += f", at most for {listing([_about(log, kind) for kind in bounded])}"
+        brackets += f", at most for {' and '.join(_about(log, kind) for kind in bounded)}"
     level = f"{100 * report.signature.level:.8g} %"
     by = ", from which queries were right," if all(s.by_queries for s in report.scores) else ""
     n_open = sum(map(_is_open, report.sets))
@@ -191,15 +192,15 @@ def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
         "classes": f"{_about(log, 'classes')}, with images of their own",
         "superclasses": "new superclasses, with classes of their own",
         "open": "new images of these classes, each class weighted as often as tasks use it",
-        "class-aware": f"{_about(log, 'class-aware')}, with images of their own",
-        "superclass-aware": "new superclasses, with classes of their own",
+        CLASS_AWARE: f"{_about(log, CLASS_AWARE)}, with images of their own",
+        NEW_SUPERCLASSES.name: "new superclasses, with classes of their own",
     }
     kinds = dict.fromkeys(kind for each in report.sets for kind in each.displayed_kinds)
     return {kind: texts.get(kind, _about(log, kind)) for kind in kinds}
 
 
 def _about(log: LogFacts, kind: IntervalKind) -> str:
-    if kind in ("classes", "class-aware") and log.superclasses:
+    if kind in ("classes", CLASS_AWARE) and log.superclasses:
         return "new classes of these superclasses"
     return ABOUT[kind]
 

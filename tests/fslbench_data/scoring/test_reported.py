@@ -253,7 +253,7 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path):
         (fb.reported, [{}], "there are no results"),
         (fb.score, [ours], "go to fb.reported"),
         (fb.reported, [{"a": ours, "b": ours[:500]}], "600 tasks in a, 500 tasks in b"),
-        (fb.compare, files[:2], "accuracies alone, one a task: fslbench score"),
+        (fb.compare, files[:2], "accuracies alone, one per task: fslbench score"),
     ):
         with pytest.raises(FSLBenchError, match=said):
             read(*sources)
