@@ -477,8 +477,8 @@ RULES: Rules = (
     _marks,
     _names,
     _runs,
+    check_fingerprints,  # before numbers: other tasks may have other ones
     _numbers,
-    check_fingerprints,
     _bound,
     _complete,
     _class_counts,
