@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import isfinite
 from operator import attrgetter
 from pathlib import Path
@@ -231,41 +231,39 @@ def _check_together(settings: RunSettings) -> None:
             raise MisfitError(field.split("."), quoted(attrgetter(field)(settings)), expected)
 
 
-def _without_effect(settings: RunSettings) -> Iterator[tuple[bool, str, str]]:
-    """Yield settings that another one leaves without effect, as rows of :func:`_check_together`."""
-    data, training, network = settings.data, settings.training, settings.network
-    default, jitter = TrainingSettings(), settings.augmentation.jitter
-    stepwise = training.schedule in ("step", "multistep")
-    resnet, conv = 'network.name = "resnet12"', 'network.name = "conv4"'
-    multistep = f'schedule = "multistep", and steps up to {training.steps:,}'
+def _without_effect(settings: RunSettings) -> tuple[tuple[bool, str, str], ...]:
+    """Return settings that another one leaves without effect, as rows of :func:`_check_together`."""
+    training, network, changes = settings.training, settings.network, settings.augmentation
+    default, schedule = TrainingSettings(), training.schedule
     late = training.milestones[-1:] > (training.steps,)
-    yield (
-        bool(training.milestones) and (training.schedule != "multistep" or late),
-        "training.milestones", multistep,
+    return (
+        (
+            bool(training.milestones) and (schedule != "multistep" or late),
+            "training.milestones", f'schedule = "multistep", and steps up to {training.steps:,}',
+        ),
+        (
+            training.step_size != default.step_size and schedule != "step",
+            "training.step_size", 'schedule = "step"',
+        ),
+        (
+            training.gamma != default.gamma and schedule not in ("step", "multistep"),
+            "training.gamma", 'schedule = "step" or "multistep"',
+        ),
+        (
+            training.momentum != default.momentum and training.optimizer != "sgd",
+            "training.momentum", 'optimizer = "sgd"',
+        ),
+        (
+            changes.scale != AugmentationSettings().scale and changes.crop != "resized",
+            "augmentation.scale", 'crop = "resized"',
+        ),
+        (
+            settings.data.inputs == 1 and max(changes.jitter[2:]) > 0,
+            "augmentation.jitter", "no saturation and hue, as pictures are grey",
+        ),
+        (network.drop > 0 and network.name != "resnet12", "network.drop", 'name = "resnet12"'),
+        (network.slope > 0 and network.name != "conv4", "network.slope", 'name = "conv4"'),
     )  # fmt: skip
-    yield (
-        training.step_size != default.step_size and training.schedule != "step",
-        "training.step_size", 'schedule = "step"',
-    )  # fmt: skip
-    yield (
-        training.gamma != default.gamma and not stepwise,
-        "training.gamma", 'schedule = "step" or "multistep"',
-    )  # fmt: skip
-    yield (
-        training.momentum != default.momentum and training.optimizer != "sgd",
-        "training.momentum", 'optimizer = "sgd"',
-    )  # fmt: skip
-    yield (
-        settings.augmentation.scale != AugmentationSettings().scale
-        and settings.augmentation.crop != "resized",
-        "augmentation.scale", 'crop = "resized"',
-    )  # fmt: skip
-    yield (
-        data.inputs == 1 and max(jitter[2:]) > 0,
-        "augmentation.jitter", "no saturation and hue, as pictures are grey",
-    )  # fmt: skip
-    yield network.drop > 0 and network.name != "resnet12", "network.drop", resnet
-    yield network.slope > 0 and network.name != "conv4", "network.slope", conv
 
 
 def _is_plain(value: Any, depth: int = 20) -> bool:
