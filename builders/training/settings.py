@@ -232,7 +232,7 @@ def _check_together(settings: RunSettings) -> None:
 
 
 def _without_effect(settings: RunSettings) -> tuple[tuple[bool, str, str], ...]:
-    """Return settings that another one leaves without effect, as rows of :func:`_check_together`."""
+    """Return settings that others leave without effect, as rows of :func:`_check_together`."""
     training, network, changes = settings.training, settings.network, settings.augmentation
     default, schedule = TrainingSettings(), training.schedule
     late = training.milestones[-1:] > (training.steps,)
