@@ -261,6 +261,7 @@ def _tasks(release: Release) -> pa.Table:
         for name, kind in _OF_ATTRIBUTES.items():
             columns.setdefault(name, pa.nulls(table.num_rows, kind))
         parts.append(_labelled(pa.table(columns), dataset=info.dataset, task_set=str(info.name)))
+    parts.append(pa.table({"support_label": pa.array([], pa.list_(pa.int8()))}))
     return pa.concat_tables(parts, promote_options="permissive")
 
 
