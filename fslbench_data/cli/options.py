@@ -371,8 +371,8 @@ def log_options(command: Command, *, takes_queries: bool = True) -> Command:
             "--inductive",
             is_flag=True,
             default=None,
-            help="No answer of the files' methods depends on the task's other queries: intervals "
-            "for new images are then usually narrower, from the columns correct or predictions.",
+            help="Methods answer each query by itself: intervals for new images then use the "
+            "columns correct or predictions, and are usually narrower.",
         )(with_pool)
     return no_training_option("The files' methods train")(with_pool)  # type: ignore[return-value]
 
@@ -472,5 +472,5 @@ def no_training_option(who: str) -> Callable[[Command], Command]:
         flag_value=False,
         type=bool,
         default=None,
-        help=f"{who} nothing before the tasks: there are no training runs to differ.",
+        help=f"{who} nothing before the tasks: training runs cannot differ.",
     )

@@ -43,7 +43,7 @@ from fslbench_data.cli import options
     "--suite",
     type=click.Choice(["open", "balanced", "pooled"]),
     help="How tasks will be drawn, by default open; pooled ones reuse images, and so does their "
-    "pilot, as every log does.",
+    "pilot, as a log must.",
 )
 @click.option(
     "--tasks",

@@ -16,7 +16,7 @@ from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.intervals.bounds import ABOVE, Saturation
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
-from analysis_sql.ranking.multiple_comparisons import FEW_TASKS, Evidence, Ties
+from analysis_sql.ranking.multiple_comparisons import Evidence, Ties
 from benchmark_spec.errors import listing, many
 from fslbench_data.render.console import print_table
 from fslbench_data.render.interval_text import (
@@ -165,7 +165,7 @@ def _legend(report: Report) -> Iterator[str]:
     if any(each.requested.any() for each in report.sets):
         closed = f" {CLOSED_NOTE}" if any(map(_has_usual, report.sets)) else ""
         yield f"{LEGEND} {OVERLAP_NOTE}{closed}"
-    if any(s.interval_kind == "open" and s.scored.n_tasks < FEW_TASKS for s in report.sets):
+    if any(task_set.has_exact_test for task_set in report.sets):
         yield f"sign-flip test: {INDEPENDENT_TASKS}."
     if any(score.transductive for score in report.scores):
         yield TRANSDUCTIVE_NOTE

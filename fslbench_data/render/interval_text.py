@@ -66,7 +66,7 @@ TRANSDUCTIVE_NOTE = (
     "† transductive: uses a task's queries together, and so gains from every class having as many."
 )
 
-AT_MOST = "± is at most so much, by a bound,"
+AT_MOST = "± is an upper bound"
 """The beginning of a note; what the interval is about and the reason follow."""
 
 
@@ -74,9 +74,9 @@ def one_model_text(names: Sequence[str], most: int = 3) -> str:
     """Say which methods have a single training run, so that how much runs differ is unknown."""
     if not names:
         return ""
-    models = "this one trained model" if len(names) == 1 else "these trained models alone"
+    models = "this trained model only" if len(names) == 1 else "these trained models only"
     each = "each " if len(names) > 1 else ""
-    return f"one training run {each}of {listing(names, most)}: what is said holds for {models}"
+    return f"one training run {each}of {listing(names, most)}: results hold for {models}"
 
 
 def runs_word(scores: Iterable[Score]) -> str:

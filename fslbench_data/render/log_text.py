@@ -86,9 +86,9 @@ def _tables(
 
 def notes(report: Report, log: LogFacts) -> list[str]:
     """Return what weakens the intervals, what the columns mean, and what is missing."""
-    seen = f"{log.images:,} images"
+    seen = f"{log.images + (log.unseen if log.sizes_known else 0):,.0f} images"
     if log.sizes_known:
-        seen += f" and {log.unseen:,.0f} that no task shows" if log.unseen else ", all seen"
+        seen += f", {log.unseen:,.0f} of them in no task" if log.unseen else ", all seen"
     else:
         seen += " seen" if all(map(_is_open, report.sets)) else " seen, taken for all"
     about = [f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items()]
@@ -124,7 +124,7 @@ def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> Iterator[str]:
         column = f" (column {log.run_column})"
         yield f"{capital(several_runs_text(scores, [*several], MOST_NAMED, column))}."
     if single := [*dict.fromkeys(score.method for score in scores if score.of_one_model)]:
-        yield f"{capital(one_model_text(single, MOST_NAMED))} (trains nothing: --no-training)."
+        yield f"{capital(one_model_text(single, MOST_NAMED))} (nothing trained: --no-training)."
     by_queries = [*dict.fromkeys(score.method for score in scores if score.by_queries)]
     n_others = sum(not score.by_queries for score in scores)
     if text := by_queries_text(by_queries, len(by_queries) + n_others, MOST_NAMED):
@@ -147,13 +147,17 @@ def sentence(report: Report, log: LogFacts) -> str:
     first, *others = dict.fromkeys(_about(log, kind) for kind in estimands(report, log))
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
     bounded = dict.fromkeys(kind for each in report.sets for kind in each.units.bounded)
+    if any(each.units.groups for each in report.sets):
+        brackets += ", a group of images counting as one"
     if bounded:
         brackets += f", at most for {' and '.join(_about(log, kind) for kind in bounded)}"
     level = f"{100 * report.signature.level:.8g} %"
     by = ", from which queries were right," if all(s.by_queries for s in report.scores) else ""
     n_open = sum(map(_is_open, report.sets))
     kind = "" if n_open else "leave-one-out "
-    allow = "tasks share no image" if n_open else "which allow for tasks that reuse images"
+    allow = "which allow for tasks that reuse images"
+    if n_open:
+        allow = "of tasks that share no image, classes weighted by their number of tasks"
     if 0 < n_open < len(report.sets):
         allow = "which allow for tasks that reuse images, where they do"
     return (
@@ -191,7 +195,7 @@ def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
         "weighted equally",
         "classes": f"{_about(log, 'classes')}, with images of their own",
         "superclasses": "new superclasses, with classes of their own",
-        "open": "new images of these classes, each class weighted as often as tasks use it",
+        "open": "new images of these classes, classes weighted by their number of tasks",
         CLASS_AWARE: f"{_about(log, CLASS_AWARE)}, with images of their own",
         NEW_SUPERCLASSES.name: "new superclasses, with classes of their own",
     }

@@ -428,7 +428,7 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
         yield f"{listing([*within], 4)}: new classes are of the same superclasses."
     if bounded := [c.scored for c in sets if c.kind in c.of.units.bounded]:
         yield f"{AT_MOST} on {listing(bounded, 4)}."
-    if few := [c.scored for c in sets if c.kind == "open" and c.scored.n_tasks < FEW_TASKS]:
+    if few := [c.scored for c in sets if c.kind == "open" and c.of.has_exact_test]:
         yield (
             f"Fewer than {FEW_TASKS} tasks on {listing(few, 4)}: fslbench score --details has an "
             "exact test."

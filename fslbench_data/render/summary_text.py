@@ -513,7 +513,7 @@ def _of_marks(summary: Summary) -> Iterator[str]:
 
 def _of_sets(summary: Summary) -> Iterator[str]:
     sets = summary.primary
-    small = [p for p in sets if p.displayed_kinds[0] == "open" and p.scored.n_tasks < FEW_TASKS]
+    small = [p for p in sets if p.has_exact_test]
     if small and (summary.columns or summary.tallies):
         where = f" on {len(small)} of {len(sets)} sets" if len(sets) > 1 else ""
         yield f"fewer than {FEW_TASKS} tasks{where}: an exact test for each verdict in --details"

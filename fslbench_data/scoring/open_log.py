@@ -138,9 +138,15 @@ def _of_dataset(
     inductive: bool | None,
 ) -> OwnLog:
     """Open the log of one data set; `given` are sizes of classes, groups and superclasses."""
-    from fslbench_data.scoring.own_tasks import check_tasks_of_runs, pool_of, task_sets
+    from fslbench_data.scoring.own_tasks import (
+        check_tasks_of_runs,
+        group_numbers,
+        pool_of,
+        task_sets,
+    )
 
     messages: list[str] = []
+    image_groups = group_numbers(read, given[1])
     sets: list[OwnTasks] = []
     tables: list[pa.Table] = []
     for part in read.by_shots():
@@ -148,7 +154,7 @@ def _of_dataset(
             part,
             trained=trained is not False,
             inductive=bool(inductive),
-            grouped=given[1] is not None,
+            groups=image_groups,
         )
         tables.append(_results(part, part_sets, set_of_row, task_of_row))
         sets += part_sets
@@ -166,7 +172,8 @@ def _of_dataset(
         len(drawable.classes),
         len(read.images),
         drawable.unseen,
-        sizes_known=given[0] is not None,
+        sizes_known=given[0] is not None
+        and not (image_groups is not None and all(task_set.is_open for task_set in sets)),
         roles=read.roles,
         run_column=read.run_column,
         superclasses=len(set(drawable.superclasses or ())),

@@ -22,7 +22,7 @@ from benchmark_spec.errors import (
     many,
     quoted,
 )
-from benchmark_spec.protocol import EPISODES, OWN, OWN_OPEN, LoggedProtocol, TaskSetName
+from benchmark_spec.protocol import EPISODES, OWN, OWN_OPEN, LoggedProtocol, Suite, TaskSetName
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.scoring.own_release import OwnTasks, Pool, digest_of, numbered
 from fslbench_data.scoring.task_log import TaskLog
@@ -179,38 +179,47 @@ class Answers(NamedTuple):
     by_run: list[Ints]
 
 
+def group_numbers(log: TaskLog, given: object) -> Ints | None:
+    """Return the number of each image's group (N,), as far as it is given; None without groups."""
+    if given is None:
+        return None
+    groups = texts_by_id(given, *_GROUPS, log.dataset)
+    named = [groups.get(name, f"\0{name}") for name in log.images]
+    return np.asarray(np.unique(named, return_inverse=True)[1])
+
+
 def task_sets(
-    log: TaskLog, *, trained: bool, inductive: bool, grouped: bool = False
+    log: TaskLog, *, trained: bool, inductive: bool, groups: Ints | None = None
 ) -> tuple[list[OwnTasks], Ints, Ints]:
     """Group methods that answered the same tasks, after :func:`check_rows`.
 
     Tasks are the same if name, classes and images are, in order; if runs have tasks of their own,
     each run of a method needs a run of the other with the same tasks.  If nothing is `trained`,
-    seeds that drew tasks of their own are no training runs.  Images that are `grouped` may share
-    groups where tasks share no image.  Returns also for each row (R,) the
+    seeds that drew tasks of their own are no training runs.  `groups` are
+    those of images.  Returns also for each row (R,) the
     number of its set, and of its task in the set.
     """
-    groups: dict[tuple[bytes, ...], list[Answers]] = {}
+    by_tasks: dict[tuple[bytes, ...], list[Answers]] = {}
     for name, rows in zip(log.methods, _rows_by_method(log), strict=True):
         by_run = np.split(rows, np.flatnonzero(np.diff(log.run[rows])) + 1)
         keys = [_tasks_key(log, of_run) for of_run in by_run]
         if len({*keys}) == 1:  # all runs answered the same tasks
-            groups.setdefault(keys[0], []).append(Answers(name, np.stack(by_run), by_run))
+            by_tasks.setdefault(keys[0], []).append(Answers(name, np.stack(by_run), by_run))
             continue
         for first, other in combinations(by_run, 2):
             names = [_run_name(log, name, of_run) for of_run in (first, other)]
             _check_common_tasks(log, first, other, *names)
-        members = groups.setdefault(tuple(map(b"".join, sorted(keys))), [])
+        members = by_tasks.setdefault(tuple(map(b"".join, sorted(keys))), [])
         if members:  # in the order of the first method's runs
             by_run = [by_run[keys.index(_tasks_key(log, run))] for run in members[0].by_run]
         members.append(Answers(name, np.concatenate(by_run)[None], by_run))
-    for a, b in combinations(groups.values(), 2):
+    for a, b in combinations(by_tasks.values(), 2):
         for left, right in product(_tasks_once(log, a[0]), _tasks_once(log, b[0])):
             _check_common_tasks(log, left[1], right[1], left[0], right[0])
     sets, (set_of_row, task_of_row) = [], np.zeros((2, len(log.method)), np.int64)
-    for number, members in enumerate(groups.values()):
-        how = {"trained": trained, "inductive": inductive, "grouped": grouped}
-        sets.append(_task_set(log, members, number, **how))
+    for number, members in enumerate(by_tasks.values()):
+        how = {"trained": trained, "inductive": inductive}
+        sets.append(_task_set(log, members, number, groups, **how))
         for _, rows, _ in members:
             set_of_row[rows], task_of_row[rows] = number, np.arange(rows.shape[1])
     return sets, set_of_row, task_of_row
@@ -239,10 +248,10 @@ def _task_set(
     log: TaskLog,
     members: Sequence[Answers],
     number: int,
+    image_groups: Ints | None,
     *,
     trained: bool,
     inductive: bool,
-    grouped: bool,
 ) -> OwnTasks:
     """Make a set of tasks with the results of methods: counts if all tasks have as many queries."""
     first, by_run = members[0].rows[0], members[0].by_run
@@ -250,7 +259,8 @@ def _task_set(
     run_of_task = None
     if apart and trained:
         run_of_task = np.repeat(np.arange(len(by_run)), list(map(len, by_run)))
-    info = _info(log, first, number, may_be_open=not grouped and run_of_task is None)
+    is_open = run_of_task is None and _share_no_image(log.image_ids[first], image_groups)
+    info = _info(log, first, number, OWN_OPEN if is_open else OWN)
     tasks, queries = len(first), info.protocol.n_query
     most_runs = max(len(answers.rows) for answers in members)
     exact = log.queries == queries and tasks * queries * most_runs**2 <= EXACT
@@ -271,16 +281,22 @@ def _task_set(
     return OwnTasks(info, names, *ids, tuple(groups))
 
 
-def _info(log: TaskLog, rows: Ints, number: int, *, may_be_open: bool) -> TaskSetInfo:
-    """Describe the tasks of rows, with 0 shots if the log does not say which images are support.
+def _share_no_image(images: Ints, groups: Ints | None) -> bool:
+    """Return whether several tasks have no image, or group of images, in common."""
+    if len(images) < 2 or np.unique(images).size < images.size:
+        return False
+    by_task = images.reshape(len(images), -1)
+    if groups is None:
+        return True
+    numbers = [np.unique(groups[ids]) for ids in by_task]
+    return bool(np.unique(np.concatenate(numbers)).size == sum(map(len, numbers)))
 
-    Those that share no image are an open set.
-    """
+
+def _info(log: TaskLog, rows: Ints, number: int, suite: Suite) -> TaskSetInfo:
+    """Describe the tasks of rows, with 0 shots if the log does not say which images are support."""
     images, shots = log.image_ids[rows], log.shots[rows]
     tasks, way, per_class = images.shape
-    suite, shot = OWN, int(shots.max())
-    if may_be_open and tasks > 1 and np.unique(images).size == images.size:
-        suite = OWN_OPEN
+    shot = int(shots.max())
     if (images < 0).any() or (shots != shots[0, 0]).any():
         suite, query = EPISODES, int(((images >= 0).sum(axis=2) - shots).max())
     elif log.roles:
@@ -316,8 +332,8 @@ def check_tasks_of_runs(log: TaskLog, task_set: OwnTasks) -> list[str]:
     if tasks.min() == tasks.max():
         return []
     return [
-        f"runs of {listing(task_set.methods, 4)} have {tasks.min()} to {tasks.max()} tasks, and "
-        "count by these: is each finished?"
+        f"runs of {listing(task_set.methods, 4)} have {tasks.min()} to {tasks.max()} tasks, by "
+        "which they count; see that all are complete"
     ]
 
 
@@ -423,9 +439,10 @@ def pool_of(
         seen_class[images] = task_set.class_ids[np.nonzero(present)[:2]]
         times += np.bincount(images, minlength=len(times))
     owner, classes, grouped = seen_class, log.classes, None
+    all_open = all(task_set.is_open for task_set in sets)
     if groups is not None:
         owner, grouped = _with_groups(log, seen_class, groups)
-    if class_sizes is not None:
+    if class_sizes is not None and not (all_open and groups is not None):
         owner, classes = _with_sizes(log, owner, _sizes(log, class_sizes))
         unseen = float(len(owner) - len(seen_class))
         if grouped is not None and len(owner) > len(grouped):
@@ -436,7 +453,7 @@ def pool_of(
                 fix="list these images' groups together with images that tasks show, or leave the "
                 "class sizes out",
             )
-    elif all(task_set.is_open for task_set in sets):
+    elif all_open:
         unseen = 0.0
     else:
         unseen = unseen_images(times, seen_class)

@@ -292,7 +292,7 @@ def plan(
         }
         if not answered:
             raise SubmissionError(
-                "tasks that share no image are no pilot: there are as many as the images allow",
+                "a pilot must reuse images: without reuse the images fix the number of tasks",
                 where=own.release.source,
                 expected="a log of tasks that reuse images",
                 fix="draw the tasks with images reused, or make a release: --suite open",

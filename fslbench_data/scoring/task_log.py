@@ -597,8 +597,7 @@ def _accuracies(column: pa.ChunkedArray, where: str) -> NDArray[np.float64]:
         raise AccuracyError(
             f"accuracy is {numbers[bad[0]]:.8g}",
             where=f"{where}, {rows(bad)}",
-            expected="fractions from 0 to 1: whether 0.9 among percentages is 90 % or 0.9 % nobody "
-            "could say",
+            expected="fractions from 0 to 1: 0.9 among percentages would be ambiguous",
             fix="divide all of them by 100"
             if percent
             else "bring the statistic to 0 to 1: such as (value - lowest) / (highest - lowest), "

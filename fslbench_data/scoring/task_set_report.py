@@ -32,6 +32,7 @@ from analysis_sql.intervals.intervals import Interval
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from analysis_sql.ranking.multiple_comparisons import (
+    FEW_TASKS,
     NO_EVIDENCE,
     Evidence,
     PairwiseTests,
@@ -243,6 +244,12 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
     def displayed_kinds(self) -> tuple[IntervalKind, ...]:
         """The kinds in the order to read them: about new images first, without a closed one."""
         return self.kinds[1:] if self.leaves_out else self.kinds
+
+    @property
+    def has_exact_test(self) -> bool:
+        """Whether few tasks give pairs a sign-flip test, which methods of several runs have not."""
+        few = self.interval_kind == "open" and self.scored.n_tasks < FEW_TASKS
+        return few and sum(not score.run_spread for score in self.scores) > 1
 
     def kind_about(self, about: str) -> IntervalKind | None:
         """Return the displayed kind about something, such as new classes, if there is one."""

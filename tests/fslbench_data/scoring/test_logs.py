@@ -125,7 +125,7 @@ def test_validate_takes_a_log_in_python_as_the_command_does(folder):
 def test_tables_and_figures_say_which_half_widths_are_bounds(folder):
     """As score does; not where intervals are no bounds."""
     few = fb.open_log(own_logs.log(tasks=40, images=800), class_sizes=dict.fromkeys(SIZES, 800))
-    bound = "± is at most so much, by a bound,"
+    bound = "± is an upper bound"
     assert f"{bound} on log/own-5w5s5q." in fb.table(few).markdown()
     assert f"{bound} for new images on log/own-5w5s5q" in fb.score(few)._repr_html_()
     for kind in ("forest", "accuracies"):

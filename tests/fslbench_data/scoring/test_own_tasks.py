@@ -215,7 +215,15 @@ def test_images_that_never_recur():
     assert (score.task_set, [*score.intervals]) == ("own_open-2w1s2q", ["open", "class-aware"])
     assert score.accuracy.halfwidth == pytest.approx(stats.t.ppf(0.975, 39) * sd / np.sqrt(40))
     assert "none in two tasks" in str(shown)
-    assert "tasks share no image" in str(shown)
+    assert "tasks that share no image" in " ".join(str(shown).split())
+    names = [image for row in log for ids in row["image_ids"] for image in ids]
+    in_tasks = {image: f"{place // 3}" for place, image in enumerate(names)}
+    sizes = dict.fromkeys(range(8), 600)
+    grouped = fb.interval(log, groups=in_tasks, class_sizes=sizes)
+    assert [s.intervals for s in grouped.scores] == [s.intervals for s in shown.scores]
+    shared = in_tasks | {names[-1]: in_tasks[names[0]]}
+    with pytest.raises(TaskLogError, match="has images of class|no group is known"):
+        fb.interval(log, groups=shared, class_sizes=sizes)
     log[-1]["image_ids"][0][0] = next(  # of the same class in an earlier task
         row["image_ids"][row["class_ids"].index(log[-1]["class_ids"][0])][0]
         for row in log
