@@ -222,7 +222,7 @@ def test_images_that_never_recur():
     grouped = fb.interval(log, groups=in_tasks, class_sizes=sizes)
     assert [s.intervals for s in grouped.scores] == [s.intervals for s in shown.scores]
     shared = in_tasks | {names[-1]: in_tasks[names[0]]}
-    with pytest.raises(TaskLogError, match="has images of class|no group is known"):
+    with pytest.raises(TaskLogError, match=r"has images of class|no group is known"):
         fb.interval(log, groups=shared, class_sizes=sizes)
     log[-1]["image_ids"][0][0] = next(  # of the same class in an earlier task
         row["image_ids"][row["class_ids"].index(log[-1]["class_ids"][0])][0]
