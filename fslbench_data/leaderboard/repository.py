@@ -153,8 +153,8 @@ class LooseFiles:
 
     A file below a folder `submissions` has its path from there as its name, from the first such
     folder: whoever proposes files chooses what is below it.  Any other file is called as a
-    submission of its content.  Symbolic links are not followed.  Raises a ResultsError if two files
-    below such folders have one name.
+    submission of its content.  Symbolic links are not followed.  Raises a ResultsError if two
+    different files have one name.
     """
 
     where = "the files"
@@ -163,7 +163,7 @@ class LooseFiles:
         self.paths: dict[str, Path] = {}
         for path in dict.fromkeys(paths):
             name = _name_of(path)
-            if name in self.paths and SUBMISSIONS in path.parts[:-1]:
+            if name in self.paths and _digest(path) != _digest(self.paths[name]):
                 both = f"{one_line(str(self.paths[name]))} and {one_line(str(path))}"
                 raise ResultsError(
                     f"two files are {one_line(name)}", where=both, fix="review one at a time"
@@ -404,9 +404,15 @@ def _name_of(path: Path) -> str:
         return "/".join(path.parts[path.parts.index(SUBMISSIONS) :])
     if path.suffix != ENDING:  # of no submission, whatever its bytes
         return path.as_posix()
+    digest = _digest(path)
+    return path.name if digest is None else submission_name(digest)
+
+
+def _digest(path: Path) -> str | None:
+    """Return the SHA-256 of a file that a submission can be; None for anything else."""
     try:
         if not path.is_symlink() and path.is_file() and path.stat().st_size <= LIMITS.file_bytes:
-            return submission_name(sha256_of(path))
+            return sha256_of(path)
     except OSError:
         pass
-    return path.name
+    return None

@@ -210,6 +210,8 @@ def test_a_nested_folder_does_not_stand_for_the_file_that_a_proposal_changes(
     refused = invoke("review", str(changed), str(repository.folder / name), *where)
     assert refused.exit_code == 2
     assert f"two files are {name}" in refused.stderr
+    same = (str(tmp_path / "theirs.parquet"), str(repository.folder / name))
+    assert "**1 file:" in invoke("review", *same, *where).stdout
 
 
 def test_a_review_is_never_too_long(tmp_path, results):
