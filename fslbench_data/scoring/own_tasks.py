@@ -195,9 +195,8 @@ def task_sets(
 
     Tasks are the same if name, classes and images are, in order; if runs have tasks of their own,
     each run of a method needs a run of the other with the same tasks.  If nothing is `trained`,
-    seeds that drew tasks of their own are no training runs.  `groups` are
-    those of images.  Returns also for each row (R,) the
-    number of its set, and of its task in the set.
+    seeds that drew tasks of their own are no training runs.  `groups` (N,) number those of images.
+    Returns also for each row (R,) the number of its set, and of its task in the set.
     """
     by_tasks: dict[tuple[bytes, ...], list[Answers]] = {}
     for name, rows in zip(log.methods, _rows_by_method(log), strict=True):
@@ -219,7 +218,7 @@ def task_sets(
     sets, (set_of_row, task_of_row) = [], np.zeros((2, len(log.method)), np.int64)
     for number, members in enumerate(by_tasks.values()):
         how = {"trained": trained, "inductive": inductive}
-        sets.append(_task_set(log, members, number, groups, **how))
+        sets.append(_task_set(log, members, number, image_groups=groups, **how))
         for _, rows, _ in members:
             set_of_row[rows], task_of_row[rows] = number, np.arange(rows.shape[1])
     return sets, set_of_row, task_of_row
@@ -248,8 +247,8 @@ def _task_set(
     log: TaskLog,
     members: Sequence[Answers],
     number: int,
-    image_groups: Ints | None,
     *,
+    image_groups: Ints | None,
     trained: bool,
     inductive: bool,
 ) -> OwnTasks:
@@ -285,11 +284,10 @@ def _share_no_image(images: Ints, groups: Ints | None) -> bool:
     """Return whether several tasks have no image, or group of images, in common."""
     if len(images) < 2 or np.unique(images).size < images.size:
         return False
-    by_task = images.reshape(len(images), -1)
     if groups is None:
         return True
-    numbers = [np.unique(groups[ids]) for ids in by_task]
-    return bool(np.unique(np.concatenate(numbers)).size == sum(map(len, numbers)))
+    by_task = [np.unique(groups[ids]) for ids in images]
+    return bool(np.unique(np.concatenate(by_task)).size == sum(map(len, by_task)))
 
 
 def _info(log: TaskLog, rows: Ints, number: int, suite: Suite) -> TaskSetInfo:
