@@ -130,11 +130,15 @@ def _whole(training: Planned, report: Callable[[str], None]) -> dict[str, Any] |
     return about
 
 
+def _file_of(training: Planned) -> str:
+    """Return the name of a training's file, which all of its seeds share."""
+    return training.name.rpartition("-")[0]
+
+
 def _check_images(training: Planned) -> None:
     """Refuse kept images on which seeds of the same file did not train."""
     images = kept_digests(training.images)
-    file = training.name.rpartition("-")[0]
-    for folder in sorted(training.folder.parent.glob(f"{escape(file)}-*")):
+    for folder in sorted(training.folder.parent.glob(f"{escape(_file_of(training))}-*")):
         about = begun(folder)
         if about is not None and settings_in(about["settings"]).data == training.settings.data:
             check_same(about, {"images": images}, folder)
@@ -165,7 +169,7 @@ def train_all(
     }
     for path, data in data_of_file.items():
         keep_images(data, raw, path, report)
-    for training in planned:
+    for training in {_file_of(training): training for training in planned}.values():
         if training.images in data_of_file:
             _check_images(training)
     for name, about in done.items():

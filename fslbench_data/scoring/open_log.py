@@ -140,13 +140,13 @@ def _of_dataset(
     """Open the log of one data set; `given` are sizes of classes, groups and superclasses."""
     from fslbench_data.scoring.own_tasks import (
         check_tasks_of_runs,
-        group_numbers,
+        groups_of,
         pool_of,
         task_sets,
     )
 
     messages: list[str] = []
-    image_groups = group_numbers(read, given[1])
+    sizes, groups, superclasses = given[0], groups_of(read, given[1]), given[2]
     sets: list[OwnTasks] = []
     tables: list[pa.Table] = []
     for part in read.by_shots():
@@ -154,7 +154,7 @@ def _of_dataset(
             part,
             trained=trained is not False,
             inductive=bool(inductive),
-            groups=image_groups,
+            groups=groups,
         )
         tables.append(_results(part, part_sets, set_of_row, task_of_row))
         sets += part_sets
@@ -166,14 +166,15 @@ def _of_dataset(
                 "the same tasks, with the same names, classes and images, are compared pairwise"
             )
     about_runs = [check_tasks_of_runs(read, task_set) for task_set in sets]
-    drawable = pool_of(read, sets, *given)
+    if groups is not None and all(task_set.is_open for task_set in sets):
+        sizes = None  # no interval needs them, and groups of images in no task are unknown
+    drawable = pool_of(read, sets, sizes, groups, superclasses)
     facts = LogFacts(
         read.source,
         len(drawable.classes),
         len(read.images),
         drawable.unseen,
-        sizes_known=given[0] is not None
-        and not (image_groups is not None and all(task_set.is_open for task_set in sets)),
+        sizes_known=sizes is not None,
         roles=read.roles,
         run_column=read.run_column,
         superclasses=len(set(drawable.superclasses or ())),
@@ -202,9 +203,9 @@ def _of_dataset(
         found += [*design.warnings, *about_run]
     facts = replace(facts, warnings=tuple(dict.fromkeys([*found, *messages])))
     about = {name: Method(name, trained=trained, inductive=inductive) for name in read.methods}
-    groups = [group for task_set in sets for group in task_set.groups]
+    results = [group for task_set in sets for group in task_set.groups]
     release = replace(release, facts={read.name: facts})
-    return own_log(release, groups, pa.concat_tables(tables), about)
+    return own_log(release, results, pa.concat_tables(tables), about)
 
 
 def _why_whole(design: Design) -> str:

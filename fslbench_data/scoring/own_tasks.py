@@ -179,23 +179,19 @@ class Answers(NamedTuple):
     by_run: list[Ints]
 
 
-def group_numbers(log: TaskLog, given: object) -> Ints | None:
-    """Return the number of each image's group (N,), as far as it is given; None without groups."""
-    if given is None:
-        return None
-    groups = texts_by_id(given, *_GROUPS, log.dataset)
-    named = [groups.get(name, f"\0{name}") for name in log.images]
-    return np.asarray(np.unique(named, return_inverse=True)[1])
+def groups_of(log: TaskLog, given: object) -> Mapping[str, str] | None:
+    """Return the groups by image, as far as they are given; None without groups."""
+    return None if given is None else texts_by_id(given, *_GROUPS, log.dataset)
 
 
 def task_sets(
-    log: TaskLog, *, trained: bool, inductive: bool, groups: Ints | None = None
+    log: TaskLog, *, trained: bool, inductive: bool, groups: Mapping[str, str] | None
 ) -> tuple[list[OwnTasks], Ints, Ints]:
     """Group methods that answered the same tasks, after :func:`check_rows`.
 
     Tasks are the same if name, classes and images are, in order; if runs have tasks of their own,
     each run of a method needs a run of the other with the same tasks.  If nothing is `trained`,
-    seeds that drew tasks of their own are no training runs.  `groups` (N,) number those of images.
+    seeds that drew tasks of their own are no training runs.  `groups` are those of images.
     Returns also for each row (R,) the number of its set, and of its task in the set.
     """
     by_tasks: dict[tuple[bytes, ...], list[Answers]] = {}
@@ -248,7 +244,7 @@ def _task_set(
     members: Sequence[Answers],
     number: int,
     *,
-    image_groups: Ints | None,
+    image_groups: Mapping[str, str] | None,
     trained: bool,
     inductive: bool,
 ) -> OwnTasks:
@@ -258,7 +254,7 @@ def _task_set(
     run_of_task = None
     if apart and trained:
         run_of_task = np.repeat(np.arange(len(by_run)), list(map(len, by_run)))
-    is_open = run_of_task is None and _share_no_image(log.image_ids[first], image_groups)
+    is_open = run_of_task is None and _share_no_image(log, first, image_groups)
     info = _info(log, first, number, OWN_OPEN if is_open else OWN)
     tasks, queries = len(first), info.protocol.n_query
     most_runs = max(len(answers.rows) for answers in members)
@@ -280,14 +276,16 @@ def _task_set(
     return OwnTasks(info, names, *ids, tuple(groups))
 
 
-def _share_no_image(images: Ints, groups: Ints | None) -> bool:
+def _share_no_image(log: TaskLog, rows: Ints, groups: Mapping[str, str] | None) -> bool:
     """Return whether several tasks have no image, or group of images, in common."""
+    images = log.image_ids[rows]
     if len(images) < 2 or np.unique(images).size < images.size:
         return False
     if groups is None:
         return True
-    by_task = [np.unique(groups[ids]) for ids in images]
-    return bool(np.unique(np.concatenate(by_task)).size == sum(map(len, by_task)))
+    names = [[log.images[i] for i in ids.reshape(-1).tolist()] for ids in images]
+    by_task = [{groups.get(name, name) for name in of_task} for of_task in names]
+    return len(set().union(*by_task)) == sum(map(len, by_task))
 
 
 def _info(log: TaskLog, rows: Ints, number: int, suite: Suite) -> TaskSetInfo:
@@ -426,7 +424,11 @@ def _check_common_tasks(log: TaskLog, rows: Ints, other_rows: Ints, name: str, o
 
 
 def pool_of(
-    log: TaskLog, sets: Sequence[OwnTasks], class_sizes: object, groups: object, above: object
+    log: TaskLog,
+    sets: Sequence[OwnTasks],
+    class_sizes: object,
+    groups: Mapping[str, str] | None,
+    above: object,
 ) -> Pool:
     """Return what a log's tasks were drawn from; `above` are superclasses."""
     warnings: list[str] = []
@@ -437,10 +439,9 @@ def pool_of(
         seen_class[images] = task_set.class_ids[np.nonzero(present)[:2]]
         times += np.bincount(images, minlength=len(times))
     owner, classes, grouped = seen_class, log.classes, None
-    all_open = all(task_set.is_open for task_set in sets)
     if groups is not None:
         owner, grouped = _with_groups(log, seen_class, groups)
-    if class_sizes is not None and not (all_open and groups is not None):
+    if class_sizes is not None:
         owner, classes = _with_sizes(log, owner, _sizes(log, class_sizes))
         unseen = float(len(owner) - len(seen_class))
         if grouped is not None and len(owner) > len(grouped):
@@ -451,7 +452,7 @@ def pool_of(
                 fix="list these images' groups together with images that tasks show, or leave the "
                 "class sizes out",
             )
-    elif all_open:
+    elif all(task_set.is_open for task_set in sets):
         unseen = 0.0
     else:
         unseen = unseen_images(times, seen_class)
@@ -547,9 +548,8 @@ def _with_sizes(log: TaskLog, owner: Ints, sizes: dict[str, int]) -> tuple[Ints,
     return np.concatenate([owner, np.repeat(np.arange(len(size)), size - shown)]), classes
 
 
-def _with_groups(log: TaskLog, class_of: Ints, given: object) -> tuple[Ints, Ints]:
+def _with_groups(log: TaskLog, class_of: Ints, groups: Mapping[str, str]) -> tuple[Ints, Ints]:
     """Return classes and groups of the log's images, then of other images of the same groups."""
-    groups = texts_by_id(given, *_GROUPS, log.dataset)
     wanted = "the group of every image; one of its own for an image that is in no group"
     _check_all(log, log.images, groups, _GROUPS, wanted)
     seen = [groups[name] for name in log.images]
