@@ -85,6 +85,12 @@ def run_means(y: Floats, run: Ints) -> Floats:
     return np.stack([y[:, run == number].mean(axis=1) for number in range(run.max() + 1)], axis=1)
 
 
+def _lost_with_mean(run: Ints) -> Floats:
+    """Return n/(n - 1) for the run of n tasks that each task (B,) is of."""
+    tasks = np.bincount(run)[run]
+    return np.asarray(tasks / (tasks - 1))
+
+
 def own_task_terms(means: Floats, run: Ints) -> tuple[Floats, Floats]:
     """Return v and v²/(R-1) of methods, on the diagonal, and of their differences: (M, M) each.
 
@@ -349,8 +355,8 @@ class Counts(Struct, frozen=True, eq=False):
     `correct` (M, T) are integers x, where x / `queries_per_task` is the share of a task's queries
     that is right, 0 where a method did not answer; or accuracies of 0 to 1 where counts are
     unknown. Method i answered tasks 0..tasks[i]-1. `run_variance` and `run_square` are those of
-    :func:`run_terms`; `pair_terms` (M, M) are those of differences, where every run answered other
-    tasks and they are not sums of the methods' terms.
+    :func:`run_terms`. Where every run answered other tasks, `run_of_task` (T,) is the run of each,
+    and `pair_terms` (M, M) are those of differences, which are not sums of the methods' terms.
     """
 
     correct: NDArray[Any]
@@ -359,7 +365,7 @@ class Counts(Struct, frozen=True, eq=False):
     run_variance: Any = 0.0
     run_square: Any = 0.0
     pair_terms: tuple[Floats, ...] | None = None
-    own_tasks: bool = False
+    run_of_task: NDArray[np.int64] | None = None
     right: tuple[RightQueries | None, ...] = ()
     """The right queries of each method, None where unknown or the method is not inductive."""
 
@@ -392,18 +398,37 @@ class Counts(Struct, frozen=True, eq=False):
     def of_own_tasks(cls, y: NDArray[np.float64], run: NDArray[np.int64]) -> Counts:
         """Join accuracies y (M, B) of methods whose runs each answered other tasks.
 
-        The deviations of a run of n tasks, at least two, from its mean are scaled by n/(n - 1): the
-        effect of images that tasks share would otherwise be underestimated.
+        The deviations of a run of n tasks, at least two, from its mean are scaled by
+        √(n/(n - 1) · (B - 1)/B), so that their variance is that within runs.
         """
         means = run_means(y, run)
         terms = own_task_terms(means, run)
         variance, square = map(np.diagonal, terms)
-        tasks = np.bincount(run)[run]
-        centred = (y - means[:, run]) * (tasks / (tasks - 1)) + y.mean(axis=1)[:, None]
-        return cls(centred, np.full(len(y), run.size), 1, variance, square, terms, own_tasks=True)
+        scale = np.sqrt(_lost_with_mean(run) * (1.0 - 1.0 / run.size))
+        centred = (y - means[:, run]) * scale + y.mean(axis=1)[:, None]
+        of_each = np.full(len(y), run.size)
+        return cls(centred, of_each, 1, variance, square, pair_terms=terms, run_of_task=run)
+
+    def shares(self, tasks: int) -> Floats:
+        """Return the share of correct queries (M, tasks), as the jackknife takes it.
+
+        Where runs of n tasks answered other tasks, deviations are n/(n - 1) times those from a
+        run's mean: the effect of images that tasks share would otherwise be underestimated.
+        """
+        y: Floats = self.correct[:, :tasks] / self.queries_per_task[:, None]
+        if self.run_of_task is None:
+            return y
+        scale = np.sqrt(_lost_with_mean(self.run_of_task) / (1.0 - 1.0 / self.run_of_task.size))
+        mean = y.mean(axis=1)[:, None]
+        return (y - mean) * scale + mean
 
     def __len__(self) -> int:
         return len(self.correct)
+
+    @property
+    def own_tasks(self) -> bool:
+        """Whether every run answered other tasks."""
+        return self.run_of_task is not None
 
     def select(self, rows: NDArray[Any] | list[int]) -> Counts:
         """Return the counts of some methods, by their positions or a mask."""
@@ -414,7 +439,7 @@ class Counts(Struct, frozen=True, eq=False):
             self.run_variance[rows],
             self.run_square[rows],
             self.pair_terms and tuple(terms[rows][:, rows] for terms in self.pair_terms),
-            self.own_tasks,
+            self.run_of_task,
             tuple(self.right[i] for i in np.arange(len(self))[rows]) if self.right else (),
         )
 
@@ -436,7 +461,7 @@ class Counts(Struct, frozen=True, eq=False):
         differences, common = subtract(x, queries[methods], y, queries[versus])
         variance, square = self.terms_of_pairs(methods, versus)
         of_each = np.full(len(differences), tasks, np.int64)
-        return Counts(differences, of_each, common, variance, square, own_tasks=self.own_tasks)
+        return Counts(differences, of_each, common, variance, square, None, self.run_of_task)
 
     def moments(self) -> Moments:
         """Return the moments of every method over the tasks that it answered, arrays (M,)."""

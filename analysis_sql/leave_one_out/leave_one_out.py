@@ -416,7 +416,7 @@ class FirstTasks:
             self._cache.clear()
         tasks = key[0]
         if tasks not in self._influences:
-            y = counts.correct[:, :tasks] / counts.queries_per_task[:, None]
+            y = counts.shares(tasks)
             self._influences[tasks] = Influences(self._designs[tasks], y, counts.right)
         if key not in self._cache:
             self._cache[key] = compute(self._influences[tasks])

@@ -184,7 +184,7 @@ def _of_dataset(
     found = list(drawable.warnings)
     for task_set, about_run in zip(sets, about_runs, strict=True):
         if task_set.is_open:
-            found += [NO_REUSE] * bool(inductive)
+            found += [*[NO_REUSE] * bool(inductive), *about_run]
             continue
         design = left_out_design(release, task_set.info)
         if inductive and task_set.runs_apart:

@@ -254,7 +254,7 @@ def _task_set(
     run_of_task = None
     if apart and trained:
         run_of_task = np.repeat(np.arange(len(by_run)), list(map(len, by_run)))
-    is_open = run_of_task is None and _share_no_image(log, first, image_groups)
+    is_open = _share_no_image(log, first, image_groups)
     info = _info(log, first, number, OWN_OPEN if is_open else OWN)
     tasks, queries = len(first), info.protocol.n_query
     most_runs = max(len(answers.rows) for answers in members)

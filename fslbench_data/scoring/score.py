@@ -21,7 +21,7 @@ from analysis_sql.ranking.multiple_comparisons import saturation
 from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.scoring.designs import NO_UNITS, Units, designs_of
+from fslbench_data.scoring.designs import NO_UNITS, Units, designs_of, estimable
 from fslbench_data.scoring.open_log import open_draws, open_log
 from fslbench_data.scoring.own_release import OwnLog, OwnRelease
 from fslbench_data.scoring.report import Report
@@ -232,6 +232,8 @@ def _set_report(
         designs, units = other.designs, other.units
     else:
         designs, units = designs_of(selected.release, info, (group.right for group in groups))
+        if isinstance(selected.release, OwnRelease):
+            designs, units = estimable(designs, units)
     n_own = len(selected.results.on(info.dataset, name))
     counts, scores = _scores(parts, info.dataset, info.name, level, designs, units)
     twin = _scores(parts, info.dataset, info.name.closed_twin, level, {}, NO_UNITS)[1]

@@ -317,8 +317,8 @@ def test_tasks_of_their_own_by_hand():
     assert counts.moments().mean == pytest.approx([70, 50])
     apart = counts.differences([0], [1], 6)
     assert (apart.run_variance, apart.run_square) == (pytest.approx([v]), pytest.approx([v**2]))
-    # within runs, four times (10 * 4/3)² and twice (10 * 2)²: c = 1511.1/5/6
-    c = (4 * (40 / 3) ** 2 + 2 * 20**2) / 5 / 6
+    # within runs, four times 10² and twice 10², with 3 and 1 degrees of freedom
+    c = (4 * 400 / 3 + 2 * 200 / 1) / 6**2
     assert counts.moments().run_terms.of_tasks == pytest.approx([c, 0])
     assert apart.moments().run_terms.of_tasks == pytest.approx([c])
     # of v a part, c, is of the same tasks as h, here t(5) √c; h' is at least that of the runs alone
@@ -327,6 +327,9 @@ def test_tasks_of_their_own_by_hand():
     terms = counts.moments().run_terms
     assert halfwidths(counts.moments(), "open", 0.95)[0] == pytest.approx(t * sqrt(v))
     expected = sqrt(200**2 + t**2 * (v - c)), 0.0
+    # the jackknife takes four times 10 * 4/3 and twice 10 * 2
+    shares = [[0.7 + by for by in (-0.4 / 3, 0.4 / 3, -0.4 / 3, 0.4 / 3, -0.2, 0.2)], [0.5] * 6]
+    assert counts.shares(6) == pytest.approx(np.array(shares))
     assert for_new_runs(np.array([200.0, 0.0]), terms, 0.95) == pytest.approx(expected)
 
 

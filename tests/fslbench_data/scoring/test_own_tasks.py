@@ -243,6 +243,24 @@ def test_images_that_never_recur():
     assert "in 0.05 tasks on average" in shown.sets[0].units.bounded["images"]
 
 
+def test_runs_on_tasks_that_share_no_image():
+    """Two runs of 12 and 10 tasks, by hand: Student's within runs, and that of the runs."""
+    shares, runs = np.resize([1, 2, 2, 3], 22) / 4, np.repeat([0, 1], [12, 10])
+    log = {
+        "method": ["m"] * 22, "task": range(22), "run": runs.tolist(), "class_ids": [[0, 1]] * 22,
+        "image_ids": np.arange(132).reshape(22, 2, 3).tolist(), "accuracy": shares.tolist(),
+    }  # fmt: skip
+    with pytest.warns(FSLBenchWarning, match="runs of m have 10 to 12 tasks"):
+        (score,) = fb.interval(log).scores
+    assert [*score.intervals] == ["open"]
+    first, second = 100 * shares[:12], 100 * shares[12:]
+    noise = (12 * first.var(ddof=1) + 10 * second.var(ddof=1)) / 22**2
+    v = (first.mean() - second.mean()) ** 2 / 2 * (12**2 + 10**2) / 22**2
+    h, t = stats.t.ppf(0.975, 21) * np.sqrt(noise), stats.t.ppf(0.975, 1)
+    expected = max(np.sqrt(h**2 + t**2 * max(v - noise, 0)), t * np.sqrt(v))
+    assert score.accuracy.halfwidth == pytest.approx(expected)
+
+
 def test_a_log_of_tasks_that_share_no_image_equals_the_open_set(embedded, example):
     info = embedded.task_set_info("digits", "open-5w5s5q")
     (group,) = (group for group in fb.validate(example).groups if group.info == info)
@@ -352,7 +370,9 @@ def test_runs_on_tasks_of_their_own_by_hand():
     rest = {name: [values[i] for i in first] for name, values in columns.items()}
     rest |= {"task": list(range(600)), "accuracy": (0.5 + level.ravel() / 200).tolist()}
     alone = 2 * fb.interval(rest, class_sizes=SIZES).scores[0].intervals["images"].halfwidth
-    noise = level.var(ddof=1) / 600
+    noise = apart.var(axis=1, ddof=1).mean() / 600
+    usual = 1.96 * np.sqrt(y[:, 0].var(axis=1, ddof=1).mean() / 600)
+    assert shown.scores[0].accuracy.halfwidth == pytest.approx(usual, rel=1e-3)
     square = stats.t.isf(0.025, 2) ** 2
     assert v > noise
     assert alone**2 < square * noise  # the width is that of the runs alone
