@@ -199,6 +199,8 @@ def _read(raw: bytes) -> Declared:
             check_text(key, f"a task set of method {name!r}")
             if bound.stopping is not None:
                 check_method_name(bound.stopping.versus)
+                if bound.stopping.versus == name:
+                    raise FSLBenchError(f"method {name!r} stops when it differs from itself")
             bindings[name, dataset, task_set] = Binding(
                 bound.fingerprint, bound.tasks, bound.stopping
             )

@@ -199,8 +199,8 @@ def _bound(table: Rows) -> None:
             where=f"{table.where}: {listing(unbound, 4)}",
             expected="the task set's fingerprint, in a column `fingerprint` or in the metadata "
             "that Submission.write leaves (pandas drops it)",
-            fix="add the column (fslbench info lists the fingerprints), or pass --unbound to "
-            "score on your word; the output then says `unbound`",
+            fix="add the column (fslbench info lists the fingerprints); with --unbound, score and "
+            "others take the results on your word, and say so",
         )
     for key in table.keys:
         binding = table.binding(key)

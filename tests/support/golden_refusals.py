@@ -341,6 +341,7 @@ METADATA: dict[str, bytes] = {
     "many tasks": _of_set(f'"tasks": {10**4000}, '),
     "a stopping level that is none": _of_set('"stopping": {"versus": "a", "level": 1e308}, '),
     "stopping against an escape": _of_set('"stopping": {"versus": "\\u001b", "level": 0.95}, '),
+    "stopping against itself": _of_set('"stopping": {"versus": "mine", "level": 0.95}, '),
     "a version that is a list": b'{"methods": {}, "spec_version": [1]}',
     "a version that escapes": b'{"methods": {}, "package_version": "\\u001b[31m"}',
     "half a character for a name": b'{"methods": {"\\ud800": {}}}',
