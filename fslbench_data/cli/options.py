@@ -26,14 +26,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MORE: tuple[str, ...] = (
     "level", "allow_unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups",
-    "superclasses", "trained", "inductive", "of_classes", "of_images", "of_ways", "of_shots",
+    "superclasses", "trained", "inductive", "pool", "of_classes", "of_images", "of_ways", "of_shots",
     "of_queries", "overwrite", "transductive", "description",
 )  # fmt: skip
 """Options that the help lists after the others, under a heading of their own."""
 
 
 class CommandWithMore(click.Command):
-    """A command whose help lists the options of :data:`MORE` last."""
+    """A command whose help lists the options of :data:`MORE` last, but for those named `first`."""
+
+    def __init__(self, *args: Any, first: Collection[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._more = {*MORE} - {*first}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under two headings."""
@@ -41,7 +45,7 @@ class CommandWithMore(click.Command):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if isinstance(parameter, click.Option) and record is not None:
-                rows["More options" if parameter.name in MORE else "Options"].append(record)
+                rows["More options" if parameter.name in self._more else "Options"].append(record)
         for title, records in rows.items():
             if records:
                 with formatter.section(title):

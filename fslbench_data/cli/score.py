@@ -204,7 +204,10 @@ def compare(
         options.say(f"nothing can be said on {listing(unknown, 4)}, so --fail-if-worse did not")
 
 
-@options.command(short_help="Confidence intervals for a log of your own random tasks.")
+@options.command(
+    short_help="Confidence intervals for a log of your own random tasks.",
+    first=("trained", "inductive", "class_sizes", "groups"),
+)
 @click.argument("log", type=options.FILE)
 @options.log_options
 @options.level_option
