@@ -420,7 +420,7 @@ class Counts(Struct, frozen=True, eq=False):
             return y
         scale = np.sqrt(_lost_with_mean(self.run_of_task) / (1.0 - 1.0 / self.run_of_task.size))
         mean = y.mean(axis=1)[:, None]
-        return (y - mean) * scale + mean
+        return np.asarray((y - mean) * scale + mean)
 
     def __len__(self) -> int:
         return len(self.correct)
