@@ -209,10 +209,12 @@ function intervalsCaption(set, tasks, halves) {
   const [thick, thin] = drawn(set);
   return `${percent(state.level)} intervals, ${content.kinds[thick].full}${thin && halves.some((half) => (half[thin] ?? null) !== null) ? `; thin lines: ${content.kinds[thin].full}` : ""}. ${taskCount(tasks)}, ${set.dataset}/${set.task_set}.`;
 }
-function kindsOf(rows) { // of all task sets, in the order in which they are read
+function estimated(rows) { // what intervals of all task sets are for, in the order in which they are read
   const sets = [...new Set(rows.map((row) => row.set))];
-  return [...new Set(sets.flatMap((set) => set.kinds))];
+  return [...new Set(sets.flatMap((set) => set.kinds.map(claimOf)))];
 }
+const ofClaim = (row, claim, values) => values[row.set.kinds.find((kind) => claimOf(kind) === claim)] ?? null;
+const plusMinusOf = (claim) => number(`± ${claim}`, (row) => ofClaim(row, claim, row.half), fixed);
 function showComparisons() {
   const set = current();
   const rows = { method: () => pairsOf(set, state.a), pair: () => content.sets.flatMap((each) => pairsOf(each, state.a, state.b)), set: () => pairsOf(set),
@@ -220,8 +222,8 @@ function showComparisons() {
   if (state.scope === "method") rows.sort((p, q) => q.value - p.value);
   const claims = [...new Set(rows.flatMap((row) => Object.keys(row.verdicts)))];
   const columns = [...["dataset", "task_set", "method", "versus"].map((name) => text(name)), number("difference", (row) => row.value, signed),
-    ...kindsOf(rows).flatMap((kind) => [number(`± ${kind}`, (row) => row.half[kind] ?? null, fixed), sign(claimOf(kind))]),
-    ...claims.filter((claim) => !kindsOf(rows).some((kind) => claimOf(kind) === claim)).map(sign), number("T", (row) => row.T, String), text("reason")];
+    ...estimated(rows).flatMap((claim) => [plusMinusOf(claim), sign(claim)]),
+    ...claims.filter((claim) => !estimated(rows).includes(claim)).map(sign), number("T", (row) => row.T, String), text("reason")];
   const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
   const line = (row) => ["dataset", "task_set", "method", "versus", "reason"].map((name) => row[name]).join(" ").toLowerCase();
   const kept = words.length ? rows.filter((row) => words.every((word) => line(row).includes(word))) : rows;
@@ -242,10 +244,10 @@ function showAccuracies() {
       value: each.mean[row], half: Object.fromEntries(each.kinds.map((kind) => [kind, half[kind][row]])), ties: Object.fromEntries(each.kinds.map((kind) => [kind, tie(kind, row)])),
       reason: each.prefix[row] ? content.prefix : "", set: each })).sort((p, q) => q.value - p.value);
   });
-  const kinds = kindsOf(rows);
+  const claims = estimated(rows);
   const colour = (row) => (/highest|not told/.test(row.ties[drawn(row.set)[0]]) ? "better" : "");
   showTable("accuracies", "order", [...["dataset", "task_set", "method"].map((name) => text(name)), bars("accuracy, %", rows, false, colour), number("mean", (row) => row.value),
-    ...kinds.map((kind) => number(`± ${kind}`, (row) => row.half[kind] ?? null, fixed)), ...kinds.map((kind) => text(`best, ${kind}`, (row) => row.ties[kind] ?? "")),
+    ...claims.map(plusMinusOf), ...claims.map((claim) => text(`best, ${claim}`, (row) => ofClaim(row, claim, row.ties) ?? "")),
     text("reference"), number("T", (row) => row.T, String), text("reason")], rows);
   const { tied, contest } = set.at[state.level], first = Object.values(tied)[0], mine = rows.filter((row) => row.set === set);
   let caption = intervalsCaption(set, mine.map((row) => row.T), mine.map((row) => row.half));
@@ -305,7 +307,7 @@ function plot(id, points, { label, xTitle = "", yTitle, steps = null, series = [
     ...points.map((each) => svg("g", { transform: `translate(${x(each.x)} ${y(each.y)})` }, titled(each.title), mark(each.shape ?? each.series ?? 0, each.size || 1, { fill: colour(each), "fill-opacity": each.opacity || 1 }))),
   ] : [];
   const legend = series.map((name, i) => html("span", {}, svg("svg", { width: 16, height: 14 }, svg("g", { transform: "translate(8 7)" }, mark(i, 1))), name));
-  $(id).replaceChildren(svg("svg", { width, height, role: "img", "aria-label": `${label}. ${caption}` }, ...shapes), html("div", { class: "legend" }, ...legend));
+  $(id).replaceChildren(svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${label}. ${caption}` }, ...shapes), html("div", { class: "legend" }, ...legend));
   captioned(id, caption, how);
 }
 function showScatter() {

@@ -70,7 +70,7 @@ def test_it_opens_alone_and_without_errors(open_page, width, scheme):
             tab.page.locator(f"#comparisons [data-sort='{name}']").evaluate(
                 "b => b.closest('th').getBoundingClientRect().right"
             )
-            for name in ("versus", "difference", "± open", "new images")
+            for name in ("versus", "difference", "± new images", "new images")
         ]
         assert right == sorted(right)
         assert right[-1] <= 390
@@ -277,7 +277,7 @@ def test_downloads_hold_the_numbers_of_the_command(open_page):
     assert {tuple(row[key] for key in keys) for row in expected} == {*found}
     for row in expected:
         shown, mean = found[tuple(row[k] for k in keys)], means[tuple(row[k] for k in keys[:3])]
-        half = f"± {row['interval']}"
+        half = f"± {CLAIMS[row['interval']]}"
         for text, of_command in (
             (shown["difference"], row["diff"]),
             (shown[half], row["diff_halfwidth"]),
