@@ -26,8 +26,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 MORE: tuple[str, ...] = (
     "level", "allow_unbound", "all_references", "whole_signature", "bias", "class_sizes", "groups",
-    "superclasses", "trained", "inductive", "pool", "of_classes", "of_images", "of_ways", "of_shots",
-    "of_queries", "overwrite", "transductive", "description",
+    "superclasses", "trained", "inductive", "pool", "of_classes", "of_images", "of_ways",
+    "of_shots", "of_queries", "overwrite", "transductive", "description",
 )  # fmt: skip
 """Options that the help lists after the others, under a heading of their own."""
 

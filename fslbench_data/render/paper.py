@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import comb
 from statistics import mode
 from typing import Any, Literal
 
@@ -503,6 +504,8 @@ def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
     if not pairs:
         return "Nothing is compared here."
     holm = "" if max(pairs) == 1 else f"; Holm, {span(pairs)} pairs a task set"
+    if max(pairs) > comb(len(content.rows), 2):
+        holm += ", with all references"
     return (
         f"Bold: the highest mean on a task set. {NOT_SIGNIFICANT}: no significant difference from "
         f"it for {_about(content)} (paired by {'draw and image' if _is_whole(content) else 'task'}"

@@ -568,8 +568,9 @@ def _references(summary: Summary) -> str:
     references = [s for s in summary.scores if s.is_reference and s.method in compared]
     on_same = {score.backbone in features for score in references}
     accurate = f"the {MOST_ACCURATE} most accurate of a set"
+    counted = "corrections count those that they were chosen among"
     if on_same == {True}:
         return "reference methods: those on the same features"
     if on_same == {False}:
-        return f"reference methods: {accurate}, since none is on the same features"
-    return f"reference methods: those on the same features; where there are none, {accurate}"
+        return f"reference methods: {accurate}, since none is on the same features; {counted}"
+    return f"reference methods: those on the same features; where there are none, {accurate}; {counted}"

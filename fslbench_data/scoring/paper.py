@@ -16,7 +16,13 @@ from fslbench_data.scoring.dataset_means import dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score, Signature
 from fslbench_data.scoring.selection import whole_names
-from fslbench_data.scoring.summary import SIGNIFICANT, baselines, behind_best, judged_of
+from fslbench_data.scoring.summary import (
+    SIGNIFICANT,
+    baselines,
+    behind_best,
+    chosen_among,
+    judged_of,
+)
 from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
 from fslbench_data.tasks import TaskSetInfo
 
@@ -135,10 +141,11 @@ def paper_content(
     scored = tuple(task_set.scored for task_set in sets)
     names = {str(info) for info in scored}
     unbound = tuple(text for text in report.signature.unbound if text.partition(" on ")[2] in names)
-    columns = [
-        _column(task_set, kind, heading, rows, unbound)
-        for (task_set, kind), heading in zip(chosen, headings(scored), strict=True)
-    ]
+    columns = []
+    for (task_set, kind), heading in zip(chosen, headings(scored), strict=True):
+        own = range(len(task_set.requested))
+        counted = set() if methods else chosen_among(task_set, own, against)
+        columns.append(_column(task_set, kind, heading, rows, counted, unbound))
     if means:
         averaged = report.averaged
         columns += _means([column for column in columns if column.of in averaged], rows, about)
@@ -236,14 +243,17 @@ def _column(
     kind: IntervalKind,
     heading: str,
     rows: Sequence[PaperRow],
+    counted: set[int],
     unbound: Collection[str],
 ) -> PaperColumn:
     """Compute the cells of a task set: differences, or accuracies tested against the highest mean.
 
-    The tests are adjusted for all pairs of methods that answered all tasks; differences are not.
+    The tests are adjusted for all pairs of methods that answered all tasks, those at the positions
+    `counted` among them; differences are not adjusted.
     """
     position = {name: i for i, name in enumerate(task_set.methods)}
-    judged = judged_of(task_set, [position[r.method] for r in rows if r.method in position])
+    in_rows = {position[row.method] for row in rows if row.method in position}
+    judged = judged_of(task_set, sorted(in_rows | counted))
     pairs, highest, differs = 0, 0.0, dict[int, bool]()
     if len(judged) > 1 and not rows[0].versus:
         behind, adjusted = behind_best(task_set, kind, judged)

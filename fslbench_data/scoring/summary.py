@@ -76,19 +76,26 @@ def behind_best(
     return adjusted.differing_from(best, task_set.level), adjusted
 
 
-def standings(task_set: TaskSetReport, positions: Sequence[int]) -> Standings:
-    """Compare some methods of a task set with the best of them, adjusted for all pairs."""
-    scores = {i: task_set.scores[i] for i in positions}
-    judged = judged_of(task_set, positions)
+def standings(
+    task_set: TaskSetReport, positions: Iterable[int], chosen_among: Iterable[int] = ()
+) -> Standings:
+    """Compare some methods of a task set with the best of them, adjusted for all pairs.
+
+    If they were `chosen_among` other methods by their accuracy, pairs with these count, too.
+    """
+    scores = {i: task_set.scores[i] for i in sorted(positions)}
+    judged = judged_of(task_set, sorted({*scores, *chosen_among}))
     family, by_holm = 0, True
-    highest = max(scores[i].accuracy.mean for i in judged or positions)
-    marks = dict.fromkeys(positions, Mark.UNJUDGED)
+    highest = max(task_set.scores[i].accuracy.mean for i in judged or scores)
+    marks = dict.fromkeys(scores, Mark.UNJUDGED)
     if judged:
         for_images, adjusted = behind_best(task_set, task_set.displayed_kinds[0], judged)
         family, by_holm = adjusted.family, adjusted.by_holm
         kind = task_set.kind_about("new classes")
         for_classes = for_images if kind is None else behind_best(task_set, kind, judged)[0]
         for i, images, classes in zip(judged, for_images, for_classes, strict=True):
+            if i not in scores:
+                continue
             marks[i] = Mark.SIGNIFICANT if classes else Mark.NEW_IMAGES
             if scores[i].accuracy.mean > highest - 1e-9:
                 marks[i] = Mark.HIGHEST
@@ -144,6 +151,15 @@ def baselines(
     return [*peers, *sorted(chosen | {i for i in _rival(task_set, row) if i >= n_own})]
 
 
+def chosen_among(
+    task_set: TaskSetReport, rows: Iterable[int], against: Collection[str]
+) -> set[int]:
+    """Return the references if some :func:`baselines` were chosen among them by their accuracy."""
+    if against or all(_on_same_features(task_set, row) for row in rows):
+        return set()
+    return {*range(len(task_set.requested), len(task_set.scores))}
+
+
 def _rival(task_set: TaskSetReport, row: int) -> list[int]:
     """Return the position of the rival of a run with a rule to stop, if there is one."""
     stopped = task_set.scores[row].stopped
@@ -170,12 +186,16 @@ def _most_accurate(task_set: TaskSetReport, positions: Iterable[int]) -> list[in
 
 
 class Row(Struct, frozen=True):
-    """A single method on a primary task set: its comparisons, and those that a table shows."""
+    """A single method on a primary task set: its comparisons, and those that a table shows.
+
+    `passed_over` are those with references that were not chosen for their accuracy.
+    """
 
     primary: TaskSetReport
     score: Score
     compared: tuple[Comparison, ...]
     displayed: tuple[Comparison, ...]
+    passed_over: tuple[Comparison, ...]
 
 
 Question = Literal["new images", "new classes", "same images only"]
@@ -184,8 +204,8 @@ Question = Literal["new images", "new classes", "same images only"]
 class Tally(Struct, frozen=True):
     """Numbers of verdicts on a single method, for one question.
 
-    `better` and `worse` are Holm-adjusted over `family` comparisons, `unadjusted` are significant
-    each by itself, and `unknown` have no verdict.
+    `better` and `worse` are Holm-adjusted over `family` comparisons, with those passed over,
+    `unadjusted` are significant each by itself, and `unknown` have no verdict.
     """
 
     question: Question
@@ -258,10 +278,14 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     if len(displayed) == 1:
         named = bool(report.against)
         for task_set, by_row in chosen:
-            rows += [_row(task_set, row, by_row[row], named=named) for row in by_row]
+            passed_over = chosen_among(task_set, by_row, report.against)
+            rows += [_row(task_set, r, by_row[r], passed_over, named=named) for r in by_row]
         tallies = _tallies(rows)
     else:
-        columns = tuple(standings(task_set, sorted(positions)) for task_set, positions in shown)
+        columns = tuple(
+            standings(task_set, positions, chosen_among(task_set, by_row, report.against))
+            for (task_set, positions), (_, by_row) in zip(shown, chosen, strict=True)
+        )
     in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.displayed}
     scores = tuple(
         score
@@ -286,7 +310,14 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     )
 
 
-def _row(task_set: TaskSetReport, row: int, compared: Sequence[int], *, named: bool) -> Row:
+def _row(
+    task_set: TaskSetReport,
+    row: int,
+    compared: Sequence[int],
+    chosen_among: set[int],
+    *,
+    named: bool,
+) -> Row:
     """Compare a single method; unless baselines were `named`, only the closest are displayed."""
     displayed = [*compared]
     if not named:
@@ -294,7 +325,8 @@ def _row(task_set: TaskSetReport, row: int, compared: Sequence[int], *, named: b
         closest = _most_accurate(task_set, _on_same_features(task_set, row))[:1]
         best = _most_accurate(task_set, others)[:1]
         displayed = [*dict.fromkeys([*_rival(task_set, row), *closest, *best])]
-    positions = [*dict.fromkeys([*compared, *displayed])]
+    passed_over = sorted(chosen_among.difference(compared))
+    positions = [*dict.fromkeys([*compared, *displayed, *passed_over])]
     made = task_set.comparisons_of(row, np.array(positions, np.int64)) if positions else []
     comparisons = dict(zip(positions, (c.displayed for c in made), strict=True))
     return Row(
@@ -302,15 +334,19 @@ def _row(task_set: TaskSetReport, row: int, compared: Sequence[int], *, named: b
         task_set.scores[row],
         tuple(comparisons[i] for i in compared),
         tuple(comparisons[i] for i in displayed),
+        tuple(comparisons[i] for i in passed_over),
     )
 
 
 def _tallies(rows: Sequence[Row]) -> tuple[Tally, ...]:
-    """Count the verdicts on a single method for each question, unadjusted and Holm-adjusted."""
-    found: dict[Question, tuple[list[Verdict], list[float]]] = {}
+    """Count the verdicts on a single method for each question, unadjusted and Holm-adjusted.
+
+    The adjustment counts comparisons that were passed over, too.
+    """
+    found: dict[Question, tuple[list[Verdict], list[float], list[bool]]] = {}
     for row in rows:
         position, p_values = row.primary.methods.index, cache(row.primary.p_values)
-        for comparison in row.compared:
+        for number, comparison in enumerate((*row.compared, *row.passed_over)):
             pair = position(comparison.method), position(comparison.versus)
             primary = comparison.interval_kind
             questions: dict[Question, IntervalKind | None] = {
@@ -319,26 +355,30 @@ def _tallies(rows: Sequence[Row]) -> tuple[Tally, ...]:
             }
             for question, kind in questions.items():
                 if kind is not None and kind in comparison.intervals:
-                    verdicts, p = found.setdefault(question, ([], []))
+                    verdicts, p, counted = found.setdefault(question, ([], [], []))
                     verdicts.append(comparison.intervals[kind].verdict)
                     p.append(float(p_values(kind)[pair]))
-    return tuple(
-        _tally(question, verdicts, p, rows[0].primary.level)
-        for question, (verdicts, p) in found.items()
-    )
+                    counted.append(number < len(row.compared))
+    level = rows[0].primary.level
+    return tuple(_tally(question, *of_pairs, level) for question, of_pairs in found.items())
 
 
 def _tally(
-    question: Question, verdicts: Sequence[Verdict], p: Sequence[float], level: float
+    question: Question,
+    verdicts: Sequence[Verdict],
+    p: Sequence[float],
+    counted: Sequence[bool],
+    level: float,
 ) -> Tally:
     adjusted = holm(np.array(p))
-    kept = [*compress(verdicts, conclusive(adjusted, level) | np.isnan(p))]
+    holds = (conclusive(adjusted, level) | np.isnan(p)) & counted
+    kept, compared = [*compress(verdicts, holds)], [*compress(verdicts, counted)]
     return Tally(
         question,
-        compared=len(verdicts),
+        compared=len(compared),
         better=kept.count(Verdict.BETTER),
         worse=kept.count(Verdict.WORSE),
-        unadjusted=sum(verdict in SIGNIFICANT for verdict in verdicts),
-        unknown=sum(verdict is Verdict.NOT_ESTIMABLE for verdict in verdicts),
+        unadjusted=sum(verdict in SIGNIFICANT for verdict in compared),
+        unknown=sum(verdict is Verdict.NOT_ESTIMABLE for verdict in compared),
         family=int((~np.isnan(adjusted)).sum()),
     )

@@ -23,6 +23,7 @@ from benchmark_spec.errors import (
     FSLBenchWarning,
     UnreadableError,
     listing,
+    many,
     quoted,
 )
 from fslbench_data.files import load_numbers, refuse_lfs_pointer
@@ -124,9 +125,14 @@ def _csv_column(text: str, path: Path) -> list[str]:
             expected="one for every task, in the same order as in other files",
             fix="run these tasks again",
         )
+    if unlike := [number for number, row in enumerate(rows, 1) if len(row) != len(header)]:
+        raise UnreadableError(
+            f"{path} has more or fewer columns in line {listing(unlike)} than in the first",
+            expected=f"{many(len(header), 'column')} in every line, and decimals with a point",
+        )
     if "accuracy" in header:
         return [row[header.index("accuracy")] for row in rows[1:]]
-    if any(len(row) != 1 for row in rows) or not rows:
+    if len(header) != 1:
         raise UnreadableError(
             f"{path} has columns {listing(header)}", expected="one column, or one called accuracy"
         )

@@ -415,33 +415,49 @@ def test_a_method_meets_those_of_its_features_else_the_most_accurate(
     assert summarize(report).other_references == len(means) - len(shown)
 
 
+@pytest.mark.parametrize("name", [f"{LITE}/mine", "mine"])
 @pytest.mark.parametrize("question", ["new images", "new classes"])
-def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, question):
-    report = fb.score(_noisy(embedded, f"{LITE}/mine", "closed-5w1s1q closed-5w5s5q"), embedded)
+def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, name, question):
+    """References that were chosen by their accuracy are adjusted for all that might have been."""
+    report = fb.score(_noisy(embedded, name, "closed-5w1s1q closed-5w5s5q"), embedded)
     summary, kind = summarize(report), question.removeprefix("new ")
     (tally,) = [tally for tally in summary.tallies if tally.question == question]
+    features = name.rpartition("/")[0]
     p = {
-        (str(each.scored), name): each.p_values(kind)[0, i]
+        (str(each.scored), reference): each.p_values(kind)[0, i]
         for each in report.sets
-        for i, name in enumerate(each.methods)
-        if name in {f"{LITE}/{head}" for head in ("NCC", "MatchingNet", "LR")}
+        for i, reference in enumerate(each.methods)
+        if i and reference.startswith(features)
     }
     of = {
         (str(row.primary.scored), c.versus): c.intervals[kind].verdict
         for row in summary.rows
         for c in row.compared
     }
-    assert tally.family == tally.compared == len(of) == len(p) == 6
+    assert (tally.compared, tally.family) == (len(of), len(p))
+    assert len(of) == 6
+    assert (len(p) > 6) == (not features)
     assert tally.unadjusted == sum(verdict in "+-" for verdict in of.values())
     kept = []
     for i, at in enumerate(sorted(p, key=p.__getitem__)):
-        if p[at] * (6 - i) > 0.05:
+        if p[at] * (len(p) - i) > 0.05:
             break
-        kept.append(of[at])
+        kept += [of[at]] if at in of else []
     assert (tally.better, tally.worse) == (kept.count("+"), kept.count("-"))
     assert tally.ns == 6 - len(kept)
     assert tally.unknown == 0
-    assert question == "new classes" or len(kept) < tally.unadjusted
+    assert question == "new classes" or not features or len(kept) < tally.unadjusted
+
+
+def test_marks_count_all_that_references_were_chosen_among(embedded):
+    parts = [_noisy(embedded, name, "closed-5w5s5q") for name in ("mine", "another")]
+    report = fb.score(merge(parts), embedded)
+    (column,), (task_set,) = summarize(report).columns, report.sets
+    assert len(column.by_method) == 5
+    assert column.family == task_set.ties.family == fb.table(report).content.columns[0].pairs > 10
+    named = fb.table(report, methods=list(column.by_method)).content
+    assert named.columns[0].pairs == 10
+    assert "pairs a task set, with all references" in fb.table(report).markdown()
 
 
 def test_a_run_that_stopped_meets_its_rival_and_is_told_from_no_other(embedded):

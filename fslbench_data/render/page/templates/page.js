@@ -23,8 +23,6 @@ const breakable = (text) => text.split(/(?<=\/)/).flatMap((part, i) => (i ? [htm
 const fixed = (x) => (Math.abs(x) >= 0.005 || x === 0 ? x.toFixed(2) : x.toPrecision(2));
 const signed = (x) => x.toFixed(2).replace(/^-?(?=0\.00$)|^(?=\d)/, "+"); // never -0.00
 const percent = (level) => `${+(100 * level).toPrecision(8)} %`;
-const plusMinus = (mean, half, text) =>
-  half === null ? `${text(mean)}, no interval` : half === 0 ? `${text(mean)} on every task` : `${text(mean)} ± ${fixed(half)}`;
 const taskCount = (tasks) => {
   const low = Math.min(...tasks), high = Math.max(...tasks);
   return low === high ? `T = ${low} task${low === 1 ? "" : "s"}` : `T = ${low} to ${high} tasks`;
@@ -128,7 +126,7 @@ function showVerdict() {
   if (!c) { $("verdict").textContent = `${state.a} is alone on ${set.dataset}/${set.task_set}.`; return; }
   const kinds = set.shown.filter((kind) => c.verdicts[claimOf(kind)] !== " ");
   const texts = (kinds.length ? kinds : [set.carried]).map((kind) => {
-    const size = c.half[kind] === null ? "" : ` (${plusMinus(c.value, c.half[kind], signed)} points)`;
+    const half = c.half[kind], size = half === null ? "" : ` (${signed(c.value)}${half === 0 ? " points on every task" : ` ± ${fixed(half)} points`})`;
     return `for ${content.kinds[kind].about} ${verdictName(c.verdicts[claimOf(kind)])}${size}`;
   });
   $("verdict").textContent = `On ${set.dataset}/${set.task_set}, ${taskCount([c.T])}, ${state.a} compared with ${state.b}, ${percent(state.level)}: ${texts.join(", ")}${c.reason ? `; ${c.reason}` : ""}. ${set.at[state.level].note}`.trim();
@@ -201,7 +199,7 @@ function captioned(id, caption, how) {
 const quoted = (name) => (/^[\w./+:@-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`);
 const all = (set) => set.chosen.length === set.members.length; // what the command draws when no method is named
 const command = (kind, dataset, taskSets, methods = []) =>
-  [`fslbench plot ${kind}`, content.arguments, `--dataset ${dataset}`, ...taskSets.map((name) => `--task-set ${name}`),
+  [`fslbench plot ${kind}`, content.arguments, `--dataset ${quoted(dataset)}`, ...taskSets.map((name) => `--task-set ${quoted(name)}`),
     ...methods.map((name) => `--method ${quoted(name)}`), ...(+state.level === 0.95 ? [] : [`--level ${state.level}`]),
     `-o ${kind}.pdf`].filter(Boolean).join(" ");
 const ofSet = (kind, set, methods) => (state.interval === BOTH ? command(kind, set.dataset, [set.task_set], methods) : ""); // commands draw the kinds that lead
@@ -245,7 +243,7 @@ function showAccuracies() {
       reason: each.prefix[row] ? content.prefix : "", set: each })).sort((p, q) => q.value - p.value);
   });
   const claims = estimated(rows);
-  const colour = (row) => (/highest|not told/.test(row.ties[drawn(row.set)[0]]) ? "better" : "");
+  const colour = (row) => (/highest|ns/.test(row.ties[drawn(row.set)[0]]) ? "better" : "");
   showTable("accuracies", "order", [...["dataset", "task_set", "method"].map((name) => text(name)), bars("accuracy, %", rows, false, colour), number("mean", (row) => row.value),
     ...claims.map(plusMinusOf), ...claims.map((claim) => text(`best, ${claim}`, (row) => ofClaim(row, claim, row.ties) ?? "")),
     text("reference"), number("T", (row) => row.T, String), text("reason")], rows);
