@@ -218,9 +218,7 @@ class ClassSpread(Struct, frozen=True, eq=False):
         expected = _expected(counts, self.queries, self.variance)
         influence = self.influence[: len(counts)]
         slope = _slope(counts, self.queries, self.variance)
-        of_runs = _beyond_by_run(counts, self.queries, self.variance)
-        if of_runs.size == self.of_runs.size:  # the same trained models on both steps
-            of_runs += slope * self.of_runs
+        of_runs = _beyond_by_run(counts, self.queries, self.variance) + slope * self.of_runs
         return AtLevel(
             max(0.0, float((expected_if_equal(counts, self.queries) - expected).mean())),
             expected - worst_class(counts, self.queries) + slope * (influence - influence.mean()),
@@ -377,10 +375,7 @@ def _run_terms(run_means: Sequence[Floats], methods: Sequence[int]) -> RunTerms:
     by_method: dict[int, list[Floats]] = {}
     for means, method in zip(run_means, methods, strict=True):
         by_method.setdefault(method, []).append(means)
-    summed: list[Floats] = []
-    for parts in by_method.values():
-        same_runs = len({part.size for part in parts}) == 1
-        summed += [np.sum(parts, axis=0)] if same_runs else parts
+    summed = [np.sum(parts, axis=0) for parts in by_method.values()]
     several = [part - part[0] for part in summed if part.size > 1]  # equal ones are exactly 0
     spreads = [float(part.std(ddof=1)) for part in several]
     return run_terms(spreads, [part.size for part in several]).sum()

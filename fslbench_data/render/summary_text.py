@@ -573,4 +573,5 @@ def _references(summary: Summary) -> str:
         return "reference methods: those on the same features"
     if on_same == {False}:
         return f"reference methods: {accurate}, since none is on the same features; {counted}"
-    return f"reference methods: those on the same features; where there are none, {accurate}; {counted}"
+    otherwise = f"where there are none, {accurate}; {counted}"
+    return f"reference methods: those on the same features; {otherwise}"

@@ -26,7 +26,7 @@ from analysis_sql.bias import (
     worst_class,
 )
 from analysis_sql.intervals.arrays import AnyInts, Floats
-from benchmark_spec.errors import SubmissionError, many
+from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.scores import Signature, rule_of, signature_of
@@ -246,6 +246,7 @@ def ladder_of(infos: Sequence[TaskSetInfo], selected: Selected, name: str = "") 
                 for group in part.on(info.dataset, str(info.name))
                 if group.method == method
             ]
+            _check_same_runs(method, groups)
             steps = _steps(part, groups, tasks)
             if len(steps) < len(groups):
                 left_out.append(method)
@@ -278,6 +279,21 @@ def ladder_of(infos: Sequence[TaskSetInfo], selected: Selected, name: str = "") 
         inter_class,
         tuple(single),
     )
+
+
+def _check_same_runs(method: str, groups: Sequence[Group]) -> None:
+    """Refuse a method whose training runs are not the same on all steps, by their names."""
+    by_runs: dict[tuple[str, ...], list[TaskSetInfo]] = {}
+    for group in groups:
+        by_runs.setdefault(tuple(sorted(group.runs)), []).append(group.info)
+    if len(by_runs) > 1:
+        (runs, first), (others, second), *_ = by_runs.items()
+        raise SubmissionError(
+            f"{method} has the runs {listing(runs) or 'none'} on {first[0]}, and "
+            f"{listing(others) or 'none'} on {second[0]}",
+            expected="the same trained models on every step of a ladder, under the same names",
+            fix="answer all steps in every run, or choose steps with --task-set",
+        )
 
 
 def _steps(part: Validated, groups: Sequence[Group], tasks: Mapping[str, TaskSet]) -> Steps:

@@ -8,7 +8,8 @@ accuracy on data set d, and a_rd the accuracy of training run r.  Then::
 
 and h is widened for new training runs as on a single data set
 (:mod:`analysis_sql.intervals.counts`).  Runs that are named alike on all data sets are the same
-trained models, whose gains on one may be losses on another; for other runs v is Σ_d w_d² v_d.  The
+trained models, whose gains on one may be losses on another.  Where only some runs are on several
+data sets, v is (Σ_d w_d √v_d)², which it is at most; where none is, v is Σ_d w_d² v_d.  The
 derivative of the arithmetic mean is 1/D, that of the harmonic mean H is H²/(D a_d²).  For a
 difference of harmonic means, by which papers average base and new classes, the variance on a data
 set follows from those of both methods and of their difference, and so does its half-width::
@@ -20,9 +21,9 @@ A sign test over data sets answers another question: whether other data sets wou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import comb, nan, sqrt
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -286,10 +287,7 @@ def _questions(sets: Sequence[TaskSetReport]) -> dict[str, list[IntervalKind]]:
 
 
 def _run_terms(sets: Sequence[TaskSetReport], scores: Sequence[Score], slopes: Floats) -> RunTerms:
-    """Return what training anew adds to a method's mean over data sets.
-
-    Runs of the same names on all data sets are the same trained models.
-    """
+    """Return what training anew adds to a method's mean over data sets."""
     of_tasks = np.zeros(len(sets))
     for i, (task_set, score) in enumerate(zip(sets, scores, strict=True)):
         if task_set.counts.own_tasks:
@@ -297,12 +295,31 @@ def _run_terms(sets: Sequence[TaskSetReport], scores: Sequence[Score], slopes: F
             of_tasks[i] = counts.moments().run_terms.of_tasks.sum()
     noise = float(slopes**2 @ of_tasks)
     runs = [*scores[0].run_means]
-    if len(runs) > 1 and all(score.run_means.keys() == {*runs} for score in scores):
+    shared = _shared([score.run_means.keys() for score in scores])
+    if len(runs) > 1 and shared == "all":
         means = np.array([[score.run_means[run] for run in runs] for score in scores])
         return _shared_terms(slopes @ (means - means[:, :1]), scores, noise)  # equal ones are 0
     variance = (slopes * np.array([score.run_error or 0.0 for score in scores])) ** 2
-    freedom = [max(score.runs - 1, 1) for score in scores]
-    return RunTerms(variance, variance**2 / freedom).sum()._replace(of_tasks=noise)
+    freedom = np.array([max(score.runs - 1, 1) for score in scores])
+    return _added_terms(RunTerms(variance, variance**2 / freedom), noise, shared)
+
+
+def _shared(runs: Iterable[Iterable[object]]) -> Literal["all", "some", "none"]:
+    """Return whether the runs on data sets, by name, are the same on all of them."""
+    first, *others = map(set, runs)
+    if all(names == first for names in others):
+        return "all"
+    return "none" if len(first.union(*others)) == len(first) + sum(map(len, others)) else "some"
+
+
+def _added_terms(terms: RunTerms, noise: float, shared: Literal["all", "some", "none"]) -> RunTerms:
+    """Add the terms of data sets, at their bound where some runs are on several."""
+    varies = terms.variance > 0
+    if shared == "none" or not varies.any():
+        return terms.sum()._replace(of_tasks=noise)
+    freedom = (terms.variance[varies] ** 2 / terms.square[varies]).min()
+    v = float(np.sqrt(terms.variance).sum()) ** 2
+    return RunTerms(v, v**2 / freedom, noise)
 
 
 def _shared_terms(run_values: Floats, scores: Sequence[Score], noise: float) -> RunTerms:
@@ -330,8 +347,9 @@ def _paired_terms(
     variance, square, noise = np.array(terms).T
     weights = slopes[0] * slopes[1]
     run_pairs = [[*zip(a.run_means, b.run_means, strict=True)] for a, b in scores]
-    if not all({*pairs} == {*run_pairs[0]} for pairs in run_pairs):
-        return RunTerms(weights * variance, weights**2 * square, weights * noise).sum()
+    if (shared := _shared(run_pairs)) != "all":
+        terms_of_sets = RunTerms(weights * variance, weights**2 * square)
+        return _added_terms(terms_of_sets, float(weights @ noise), shared)
     run_values = [
         [w * a.run_means[run] - u * b.run_means[other] for run, other in run_pairs[0]]
         for w, u, (a, b) in zip(*slopes, scores, strict=True)

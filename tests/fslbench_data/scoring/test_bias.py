@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from recorded import in_run, recorded
 from scipy import stats
 
+from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli.options import Output
 from fslbench_data.cli.report_output import write_bias
 from fslbench_data.release.release import load_release
@@ -110,6 +111,23 @@ def test_ladders_say_where_runs_are_not_counted(biased, tmp_path):
     said = "Several runs of mine: their mean. Intervals do not count how runs differ."
     closed = [each for each in bias(merge(parts), biased).ladders if each.kind == "closed"]
     assert text.count(said) == len(closed) > 0
+
+
+def test_runs_are_the_same_on_every_step(biased):
+    """Under their names: what is lost between different models is not lost from step to step."""
+    both = merge([in_run(_guesses(biased, "mine", seed), str(seed)) for seed in (1, 2)])
+    column = both.table["run"].cast(pa.string())
+    renamed = pc.and_(
+        pc.match_substring(both.table["task_set"].cast(pa.string()), "biased"),
+        pc.equal(column, "2"),
+    )
+    for table in (
+        both.table.filter(pc.invert(renamed)),
+        both.table.drop("run").append_column("run", pc.if_else(renamed, "3", column)),
+    ):
+        with pytest.raises(SubmissionError, match=r"mine has the runs 1, 2 on .*, and 1") as caught:
+            bias(replace(both, table=table), biased)
+        assert "under the same names" in caught.value.expected
 
 
 def test_equal_methods_of_very_different_runs(biased):
