@@ -13,8 +13,14 @@ from msgspec.structs import asdict, replace
 from analysis_sql.bias import RankCorrelation
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing
-from fslbench_data.render.interval_text import capital, one_model_text, plus_minus
-from fslbench_data.render.table import Column, Table, csv_of_rows, json_text, right
+from fslbench_data.render.interval_text import (
+    fixed,
+    one_model_text,
+    percent,
+    plus_minus,
+    sentences,
+)
+from fslbench_data.render.table import Column, Table, csv_of_rows, json_text, of_tuples, right
 from fslbench_data.scoring.bias import BiasReport, Ladder, Ranking, step_of
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import WHICH_OF_TWO
@@ -55,7 +61,7 @@ def bias_tables(report: BiasReport) -> list[Table]:
         first, *others = _tables(ladder)
         is_open = ladder.kind == "open"
         estimand = "new images of these classes" if is_open else "new tasks of these images"
-        about = f"{100 * ladder.level:.8g} % {ladder.kind} intervals ({estimand})"
+        about = f"{percent(ladder.level)} {ladder.kind} intervals ({estimand})"
         tables += [replace(first, title=f"{first.title}, {about}", notes=_notes(ladder)), *others]
     if report.agreement:
         tables.append(_ranked("Ladders compared: how alike methods are ranked", report.agreement))
@@ -70,17 +76,13 @@ def _notes(ladder: Ladder) -> tuple[str, ...]:
         notes.append(f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}.")
     several = [
         method
-        for method, counts_by_step in ladder.by_method.items()
-        if any(counts.ndim > 2 for counts in counts_by_step.values())
+        for method, by_step in ladder.by_method.items()
+        if any(counts.ndim > 2 for counts in by_step.values())
     ]
     if several and ladder.kind == "closed":
-        notes.append(
-            f"Several runs of {listing(several, 4)}: their mean. Intervals do not count "
-            "how runs differ."
-        )
-    if single := one_model_text(ladder.of_one_model):
-        notes.append(f"{capital(single)}.")
-    return tuple(notes)
+        several_runs = f"Several runs of {listing(several, 4)}: their mean."
+        notes.append(f"{several_runs} Intervals do not count how runs differ.")
+    return (*notes, *sentences(one_model_text(ladder.of_one_model)))
 
 
 def _tables(ladder: Ladder) -> Iterator[Table]:
@@ -91,7 +93,7 @@ def _tables(ladder: Ladder) -> Iterator[Table]:
         yield Table(
             title=f"{title}: from step to step",
             columns=(
-                *_texts("method", "from", "to"),
+                *of_tuples("method", "from", "to"),
                 *_differences("accuracy lost", "wAcc lost", "excess gained", "beyond level"),
             ),
             rows=gaps,
@@ -99,7 +101,7 @@ def _tables(ladder: Ladder) -> Iterator[Table]:
     yield Table(
         title=f"{title}: each step",
         columns=(
-            *_texts("method", "step"),
+            *of_tuples("method", "step"),
             right("T", lambda row: row[-1].accuracy.tasks),
             *(
                 right(heading, partial(_measured, attribute, signed=heading == "beyond level"))
@@ -114,7 +116,7 @@ def _tables(ladder: Ladder) -> Iterator[Table]:
         yield Table(
             title=f"{title}: methods compared",
             columns=(
-                *_texts("method", "versus", "on"),
+                *of_tuples("method", "versus", "on"),
                 *_differences("accuracy", "wAcc", "excess", "beyond level"),
             ),
             rows=[
@@ -137,10 +139,6 @@ def inter_class_note(ladder: Ladder) -> str:
     return f"Queries have another class's attribute in {by_step} of (task, class){nothing}."
 
 
-def _texts(*names: str) -> list[Column]:
-    return [Column(name, itemgetter(i)) for i, name in enumerate(names)]
-
-
 def _differences(*names: str) -> Iterator[Column]:
     """Yield the columns of a gap or a contrast, with which a row ends."""
     for name, attribute in zip(names, LOST.values(), strict=True):
@@ -149,9 +147,7 @@ def _differences(*names: str) -> Iterator[Column]:
 
 def _measured(attribute: str, row: tuple[Any, ...], *, signed: bool) -> str | None:
     value = getattr(row[-1], attribute)
-    if isinstance(value, Interval):
-        return plus_minus(value, signed=signed)
-    return None if value is None else f"{value:z.2f}"
+    return plus_minus(value, signed=signed) if isinstance(value, Interval) else fixed(value)
 
 
 def _ranked(title: str, rankings: Sequence[Ranking]) -> Table:
@@ -166,19 +162,14 @@ def _ranked(title: str, rankings: Sequence[Ranking]) -> Table:
 
 
 def _tasks(correlation: RankCorrelation) -> str:
-    same = correlation.tasks == correlation.other_tasks
-    return str(correlation.tasks) if same else f"{correlation.tasks}, {correlation.other_tasks}"
+    return ", ".join(map(str, dict.fromkeys((correlation.tasks, correlation.other_tasks))))
 
 
 def _correlation(correlation: RankCorrelation) -> str:
-    text = (
-        "none: one metric is the same for all"
-        if correlation.value is None
-        else f"{correlation.value:z.2f}"
-    )
-    if correlation.low is not None and correlation.high is not None:
-        text += f" ({correlation.low:z.2f} to {correlation.high:z.2f})"
-    return text
+    text = fixed(correlation.value, missing="none: one metric is the same for all")
+    if correlation.low is None or correlation.high is None:
+        return text
+    return f"{text} ({fixed(correlation.low)} to {fixed(correlation.high)})"
 
 
 COLUMNS = (

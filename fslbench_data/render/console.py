@@ -231,6 +231,11 @@ def screenful(console: Console) -> int:
     return max(10, console.height - 4)
 
 
+def say(console: Console, text: str, style: str = "") -> None:
+    """Print a text, in which nothing is markup."""
+    console.print(Text(text, style=style))
+
+
 def print_table(
     table: Table, console: Console, *, whole: bool = False, left: int = 0, heading: int = HEADING
 ) -> None:
@@ -241,18 +246,16 @@ def print_table(
     rows = list(table.rows)
     limit = len(rows) if whole else screenful(console)
     if table.title:
-        console.print(Text(table.title, style="bold"))
+        say(console, table.title, "bold")
     fitted = fit(replace(table, rows=rows), console.width, heading, limit)
     console.print(fitted.laid_out)
     for note in table.notes:
-        console.print(Text(note, style="dim"))
+        say(console, note, "dim")
     left += max(0, len(rows) - limit)
     if fitted.left_out:
-        console.print(Text(fitted.left_out, style="yellow"))
+        say(console, fitted.left_out, "yellow")
     if left:
-        console.print(
-            Text(f"… {many(left, 'more row')} left out: --format csv gives all", style="yellow")
-        )
+        say(console, f"… {many(left, 'more row')} left out: --format csv gives all", "yellow")
 
 
 def print_screen(
@@ -306,7 +309,7 @@ def print_screen(
         shown = replace(tables[i], rows=[*islice(tables[i].rows, n_rows)])
         print_table(shown, console, whole=True, left=sizes[i] - n_rows, heading=heading)
     if more := len(tables) - len(lengths):
-        console.print(Text(f"… {many(more, 'more table')} left out: --format csv", style="yellow"))
+        say(console, f"… {many(more, 'more table')} left out: --format csv", "yellow")
     for texts, style in ((below, "dim"), (end, "")):
         if texts:
             console.print()

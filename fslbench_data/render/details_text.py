@@ -18,7 +18,7 @@ from analysis_sql.intervals.bounds import ABOVE, Saturation
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.multiple_comparisons import Evidence, Ties
 from benchmark_spec.errors import listing, many
-from fslbench_data.render.console import print_table
+from fslbench_data.render.console import print_table, say
 from fslbench_data.render.interval_text import (
     CLAIMS,
     STOPPED_NOTE,
@@ -29,6 +29,7 @@ from fslbench_data.render.interval_text import (
     labels,
     missing_text,
     one_model_text,
+    percent,
     plus_minus,
     set_title,
     stopped_text,
@@ -75,22 +76,22 @@ def print_details(report: Report, console: Console) -> None:
     """Print a table with notes for each task set, then the legend."""
     limit = max(5, (console.height - FIXED_LINES) // 2)
     for each in report.sets:
-        console.print(Text(str(each.scored), style="bold"))
-        console.print(Text(_about(each, ": ")))
+        say(console, str(each.scored), "bold")
+        say(console, _about(each, ": "))
         print_table(_table(each, limit), console, whole=True, heading=8)
         more = (len(each.comparisons) or len(each.scores)) - limit
         if more > 0:
             what = many(more, "more comparison" if each.comparisons else "more method")
             text = f"… {what}: --format csv or json gives all, --against chooses"
-            console.print(Text(text, style="yellow"))
+            say(console, text, "yellow")
         for note in _notes(each, each.scores[:limit]):
-            console.print(Text(note, style="dim"))
+            say(console, note, "dim")
         for text in _evidence(each, limit):
-            console.print(Text(text))
+            say(console, text)
         console.print()
     unbound = [UNBOUND_NOTE] if report.signature.unbound else []
     for note in (*unbound, *_legend(report)):
-        console.print(Text(note, style="dim"))
+        say(console, note, "dim")
     console.print(Text(report.signature.short, style="dim"), soft_wrap=True)
 
 
@@ -146,13 +147,9 @@ def _table(task_set: TaskSetReport, limit: int, *, paper: bool = False) -> Table
 
 def _overlap(name: str, verdict: Callable[[Comparison], Verdict | None]) -> Column:
     """Return a column that says whether the intervals of two methods overlap."""
-    words = {Verdict.BETTER: "no, better", Verdict.WORSE: "no, worse", Verdict.NOT_ESTIMABLE: "n/a"}
-
-    def cell(comparison: Comparison) -> str | None:
-        direct = verdict(comparison)
-        return None if direct is None else words.get(direct, "yes")
-
-    return Column(name, cell, optional=3)
+    words = {None: None, Verdict.BETTER: "no, better", Verdict.WORSE: "no, worse"}
+    words[Verdict.NOT_ESTIMABLE] = "n/a"
+    return Column(name, lambda c: words.get(verdict(c), "yes"), optional=3)
 
 
 def _has_usual(task_set: TaskSetReport) -> bool:
@@ -209,7 +206,7 @@ def _notes(task_set: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
                 f"{s.method}, above {ABOVE:g} %, where ± covers too little: "
                 f"{s.near_perfect.low:.2f} to {s.near_perfect.high:.2f} (exact bounds of "
                 f"{s.near_perfect.effective:.0f} effective queries, "
-                f"{100 * s.near_perfect.level:.8g} %)."
+                f"{percent(s.near_perfect.level)})."
             )
     yield from missing_text(task_set.units)
     if task_set.design is not None and task_set.requested.any():
@@ -246,7 +243,7 @@ def _bounds(saturation: Saturation) -> str:
     """Write the bounds that results without an error, or without a difference, leave open."""
     return (
         f"{saturation.bound:.2g} % of others, and on {saturation.new_classes_bound:.2g} % of those "
-        f"with new classes ({100 * saturation.level:.8g} %)"
+        f"with new classes ({percent(saturation.level)})"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from math import isnan, nan
 from operator import itemgetter
@@ -12,8 +12,15 @@ import numpy as np
 from msgspec.structs import replace
 
 from analysis_sql.comparison.verdicts import holm
+from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.render.interval_text import VERDICT_WORDS, capital, verdict_of, width_text
+from fslbench_data.render.interval_text import (
+    VERDICT_WORDS,
+    percent,
+    sentences,
+    verdict_of,
+    width_text,
+)
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
@@ -36,7 +43,7 @@ def tables(report: Report, log: DrawFacts, form: str = "table") -> list[Table]:
     results, differences = rows(report, log)
     has_draws = any(n > 1 for by_shots in log.draws.values() for n in by_shots.values())
     has_classes = any("classes" in task_set.kinds for task_set in report.sets)
-    about = f"{100 * report.signature.level:g} % intervals for new test images"
+    about = f"{percent(report.signature.level)} intervals for new test images"
     about += " and draws" if has_draws else ""
     about += ", and for new classes" if has_classes else ""
     several = len({row["shots"] for row in results}) > 1
@@ -127,10 +134,7 @@ def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:
 def _of_method(over: str, task_set: TaskSetReport, i: int) -> Row:
     """Return a mean and its half-widths, without p-values and verdicts."""
     intervals, n_tasks = task_set.scores[i].intervals, task_set.scored.n_tasks
-    row: Row = {f"{over}_mean": intervals["images"].mean}
-    for kind, infix in KINDS.items():
-        name, width = f"{over}{infix}", intervals[kind].halfwidth if kind in intervals else None
-        row |= {f"{name}_halfwidth": width, f"{name}_p": None, f"{name}_verdict": None}
+    row = _values(over, intervals)  # before the design is asked, which they fill
     spread = task_set.designs["images"].own(task_set.counts, n_tasks, task_set.level)
     share = float(spread.images.monte_carlo_share[i, 0])
     known = n_tasks > 1 and intervals["images"].halfwidth and not isnan(share)
@@ -141,22 +145,23 @@ def _of_pairs(over: str, task_set: TaskSetReport) -> Iterator[Row]:
     """Yield the paired differences of a task set, in the order of the methods."""
     p_values = {kind: task_set.p_values(kind) for kind in KINDS if kind in task_set.kinds}
     for i in range(len(task_set.requested)):
-        for pair, j in zip(
-            task_set.comparisons_of(i), np.flatnonzero(task_set.requested[i]), strict=True
-        ):
-            row: Row = {"method": pair.method, "versus": pair.versus}
-            row[f"{over}_mean"] = pair.intervals["images"].difference.mean
+        versus = np.flatnonzero(task_set.requested[i])
+        for pair, j in zip(task_set.comparisons_of(i), versus, strict=True):
+            row = _values(over, {kind: c.difference for kind, c in pair.intervals.items()})
             for kind, infix in KINDS.items():
-                name, p, width = f"{over}{infix}", nan, None
-                if kind in pair.intervals:
-                    p = float(p_values[kind][i, j])
-                    width = pair.intervals[kind].difference.halfwidth
-                row |= {
-                    f"{name}_halfwidth": width,
-                    f"{name}_p": None if isnan(p) else p,
-                    f"{name}_verdict": VERDICT_WORDS[verdict_of(pair, kind)],
-                }
-            yield row | {f"{over}_from_draws": None}
+                p = float(p_values[kind][i, j]) if kind in pair.intervals else nan
+                row[f"{over}{infix}_p"] = None if isnan(p) else p
+                row[f"{over}{infix}_verdict"] = VERDICT_WORDS[verdict_of(pair, kind)]
+            yield {"method": pair.method, "versus": pair.versus, **row}
+
+
+def _values(over: str, intervals: Mapping[IntervalKind, Interval]) -> Row:
+    """Return the columns of a mean or a difference, with its half-widths."""
+    row: Row = {f"{over}_mean": intervals["images"].mean}
+    for kind, infix in KINDS.items():
+        name, width = f"{over}{infix}", intervals[kind].halfwidth if kind in intervals else None
+        row |= {f"{name}_halfwidth": width, f"{name}_p": None, f"{name}_verdict": None}
+    return row | {f"{over}_from_draws": None}
 
 
 def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str]:
@@ -171,7 +176,7 @@ def _notes(differences: list[Row], log: DrawFacts, level: float) -> Iterator[str
             f"Not corrected for multiple comparisons: {len(differences)} pairs, "
             f"{sum(significant)} significant{adjusted}."
         )
-    yield from (f"{capital(text)}." for text in log.warnings)
+    yield from sentences(*log.warnings)
 
 
 def _interval(over: str, row: Row, *, signed: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -70,13 +70,13 @@ AT_MOST = "± is an upper bound"
 """The beginning of a note; what the interval is about and the reason follow."""
 
 
-def one_model_text(names: Sequence[str], most: int = 3) -> str:
+def one_model_text(names: Sequence[str], most: int = 3, hint: str = "") -> str:
     """Say which methods have a single training run, so that how much runs differ is unknown."""
     if not names:
         return ""
     models = "this trained model only" if len(names) == 1 else "these trained models only"
     each = "each " if len(names) > 1 else ""
-    return f"one training run {each}of {listing(names, most)}: results hold for {models}"
+    return f"one training run {each}of {listing(names, most)}: results hold for {models}{hint}"
 
 
 def runs_word(scores: Iterable[Score]) -> str:
@@ -91,6 +91,8 @@ def several_runs_text(
 
     `column` tells where a log has the runs.
     """
+    if not names:
+        return ""
     text = f"{runs_word(scores)}{column}, counted in ± and verdicts: {listing(names, most)}"
     if alike := [*dict.fromkeys(score.method for score in scores if score.run_spread == 0)]:
         text += f"; all runs of {listing(alike, most)} have one mean (copies?)"
@@ -135,7 +137,22 @@ def span(numbers: Iterable[int]) -> str:
 
 def capital(text: str) -> str:
     """Return a text with its first letter in upper case."""
-    return text[0].upper() + text[1:]
+    return text[:1].upper() + text[1:]
+
+
+def sentences(*texts: str) -> list[str]:
+    """Make sentences of texts, without the empty ones."""
+    return [f"{capital(text)}." for text in texts if text]
+
+
+def percent(share: float) -> str:
+    """Return a level, or another share, such as ``95 %``."""
+    return f"{100 * share:.8g} %"
+
+
+def fixed(value: float | None, digits: int = 2, missing: str = "") -> str:
+    """Return a number with so many decimals, without a minus before zeros."""
+    return missing if value is None else f"{value:z.{digits}f}"
 
 
 STOPPED = "‡"
@@ -161,7 +178,7 @@ def labels(scores: Iterable[Score]) -> dict[str, str]:
 
 def plus_minus(interval: Interval, *, signed: bool = False) -> str:
     """Return an interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
-    mean = f"{interval.mean:+z.2f}" if signed else f"{interval.mean:z.2f}"
+    mean = f"{interval.mean:{'+' if signed else ''}z.2f}"
     if interval.halfwidth is None:
         return f"{mean}, no interval"
     if interval.constant and not interval.halfwidth:  # runs may differ where tasks do not
@@ -232,7 +249,7 @@ def set_title(
         first = f"{about}, all answers weighted equally"
     tasks = f"{scored.n_tasks} {'draw' if suite_of(scored.name.suite).whole else 'task'}"
     tasks += "s" * (scored.n_tasks > 1)
-    title = f"{tasks}, {100 * level:.8g} % {family_in(scored, kinds[0])} intervals"
+    title = f"{tasks}, {percent(level)} {family_in(scored, kinds[0])} intervals"
     if len(kinds) < 2:
         return f"{title}{before}{first}"
     about = "; ".join(ADDITIONAL_KINDS[kind].about for kind in kinds[1:])
@@ -273,8 +290,7 @@ def verdict_column(name: str, verdict: Callable[[Any], Verdict | None]) -> Colum
     """Return a column of verdicts, in words."""
 
     def word(row: Any) -> str | None:
-        found = verdict(row)
-        return None if found is None else VERDICT_WORDS[found]
+        return (found := verdict(row)) and VERDICT_WORDS[found]
 
     return Column(name, word, style=lambda text: VERDICT_STYLES.get(text, ""))
 
@@ -285,33 +301,27 @@ def verdict_of(comparison: Comparison, kind: IntervalKind) -> Verdict:
     return Verdict.NOT_ESTIMABLE if pair is None else pair.verdict
 
 
-def stopped_text(scores: Iterable[Score]) -> list[str]:
+def stopped_text(scores: Iterable[Score]) -> Iterator[str]:
     """Say what runs with a rule to stop when conclusive resulted in."""
-    sentences = []
     for score in scores:
-        stopped = score.stopped
-        if stopped is None:
+        if (stopped := score.stopped) is None:
             continue
-        sequence = stopped.sequence
         text = f"{score.method} {STOPPED} was run against {stopped.versus}"
-        if sequence is not None:
+        if (sequence := stopped.sequence) is not None:
             verdict = {1: "better", -1: "worse", 0: "no significant difference"}[sequence.sign]
             when = f" from task {sequence.conclusive_at} on" if sequence.conclusive_at else ""
-            text += (
-                f", {sequence.tasks} tasks: {verdict}{when}, difference {sequence.low:+z.2f} to "
-                f"{sequence.high:+z.2f} ({100 * sequence.level:.8g} % confidence sequence: "
-                f"{stopped.estimand})."
+            yield (
+                f"{text}, {sequence.tasks} tasks: {verdict}{when}, difference "
+                f"{sequence.low:+z.2f} to {sequence.high:+z.2f} ({percent(sequence.level)} "
+                f"confidence sequence: {stopped.estimand})."
             )
-        elif stopped.level != score.accuracy.level:
-            text += (
-                f", to stop at level {100 * stopped.level:.8g} %: no verdict at "
-                f"{100 * score.accuracy.level:.8g} %, since a run is judged at the level it "
-                "stopped at."
+        elif stopped.level != (level := score.accuracy.level):
+            yield (
+                f"{text}, to stop at level {percent(stopped.level)}: no verdict at "
+                f"{percent(level)}, since a run is judged at the level it stopped at."
             )
         else:
-            text += ", which is not here."
-        sentences.append(text)
-    return sentences
+            yield f"{text}, which is not here."
 
 
 def unseen_text(classes: int, level: float) -> str:
@@ -319,5 +329,5 @@ def unseen_text(classes: int, level: float) -> str:
     bound = zero_bound(classes, level)
     return (
         f"New classes: up to {bound:.2g} % of all may be of a kind that none of these {classes} is "
-        f"({100 * level:.8g} %)."
+        f"({percent(level)})."
     )

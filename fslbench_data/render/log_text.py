@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from analysis_sql.class_aware.kinds import CLASS_AWARE, NEW_SUPERCLASSES
 from analysis_sql.comparison.verdicts import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
@@ -24,7 +23,9 @@ from fslbench_data.render.interval_text import (
     by_reason,
     capital,
     one_model_text,
+    percent,
     runs_word,
+    sentences,
     several_runs_text,
     verdict_column,
     verdict_of,
@@ -61,7 +62,7 @@ def log_paper(report: Report, log: LogFacts, form: str = "") -> tuple[list[Table
     """Return the content of Markdown and LaTeX: tables, the signature, notes and the sentence."""
     if isinstance(log, DrawFacts):
         return draw_tables(report, log, form), str(report.signature), []
-    level = f"{100 * report.signature.level:.8g} %"
+    level = percent(report.signature.level)
     title = f"Differences, method minus versus: ± half-width of paired {level} intervals; better, "
     title += "worse: significant; ns: no significant difference"
     tables = _tables(report, log, title, "; not corrected for multiple comparisons")
@@ -91,7 +92,7 @@ def notes(report: Report, log: LogFacts) -> list[str]:
         seen += f", {log.unseen:,.0f} of them in no task" if log.unseen else ", all seen"
     else:
         seen += " seen" if all(map(_is_open, report.sets)) else " seen, taken for all"
-    about = [f"± {_about(log, k)}: {text}" for k, text in estimands(report, log).items()]
+    about = [f"± {_about(log, kind)}: {text}" for kind, text in estimands(report, log).items()]
     if not all(map(_is_open, report.sets)):
         about.insert(0, f"{USUAL}: other tasks of the same images, as papers print it")
     lines = [f"Beware: {text}." for text in log.warnings]
@@ -117,18 +118,17 @@ def notes(report: Report, log: LogFacts) -> list[str]:
     return [*dict.fromkeys(lines)]
 
 
-def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> Iterator[str]:
+def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> list[str]:
     """Say which methods have several training runs or one, and which intervals use queries."""
     several = dict.fromkeys(f"{score.method} {score.runs}" for score in scores if score.runs > 1)
-    if several:
-        column = f" (column {log.run_column})"
-        yield f"{capital(several_runs_text(scores, [*several], MOST_NAMED, column))}."
-    if single := [*dict.fromkeys(score.method for score in scores if score.of_one_model)]:
-        yield f"{capital(one_model_text(single, MOST_NAMED))} (nothing trained: --no-training)."
-    by_queries = [*dict.fromkeys(score.method for score in scores if score.by_queries)]
+    single = dict.fromkeys(score.method for score in scores if score.of_one_model)
+    known = dict.fromkeys(score.method for score in scores if score.by_queries)
     n_others = sum(not score.by_queries for score in scores)
-    if text := by_queries_text(by_queries, len(by_queries) + n_others, MOST_NAMED):
-        yield f"{capital(text)}."
+    return sentences(
+        several_runs_text(scores, [*several], MOST_NAMED, f" (column {log.run_column})"),
+        one_model_text([*single], MOST_NAMED, " (nothing trained: --no-training)"),
+        by_queries_text([*known], len(known) + n_others, MOST_NAMED),
+    )
 
 
 def sentence(report: Report, log: LogFacts) -> str:
@@ -151,7 +151,7 @@ def sentence(report: Report, log: LogFacts) -> str:
         brackets += ", a group of images counting as one"
     if bounded:
         brackets += f", at most for {' and '.join(_about(log, kind) for kind in bounded)}"
-    level = f"{100 * report.signature.level:.8g} %"
+    level = percent(report.signature.level)
     by = ", from which queries were right," if all(s.by_queries for s in report.scores) else ""
     n_open = sum(map(_is_open, report.sets))
     kind = "" if n_open else "leave-one-out "
@@ -193,20 +193,17 @@ def estimands(report: Report, log: LogFacts) -> dict[IntervalKind, str]:
     texts: dict[IntervalKind, str] = {
         "images": f"new {'groups of images' if grouped else 'images'} of these classes, classes "
         "weighted equally",
-        "classes": f"{_about(log, 'classes')}, with images of their own",
-        "superclasses": "new superclasses, with classes of their own",
         "open": "new images of these classes, classes weighted by their number of tasks",
-        CLASS_AWARE: f"{_about(log, CLASS_AWARE)}, with images of their own",
-        NEW_SUPERCLASSES.name: "new superclasses, with classes of their own",
     }
+    own = {"new classes": ", with images of their own"}
+    own["new superclasses"] = ", with classes of their own"
     kinds = dict.fromkeys(kind for each in report.sets for kind in each.displayed_kinds)
-    return {kind: texts.get(kind, _about(log, kind)) for kind in kinds}
+    return {k: texts.get(k) or f"{_about(log, k)}{own.get(ABOUT[k], '')}" for k in kinds}
 
 
 def _about(log: LogFacts, kind: IntervalKind) -> str:
-    if kind in ("classes", CLASS_AWARE) and log.superclasses:
-        return "new classes of these superclasses"
-    return ABOUT[kind]
+    of_known = log.superclasses and ABOUT[kind] == "new classes"
+    return f"{ABOUT[kind]}{' of these superclasses' if of_known else ''}"
 
 
 def _is_open(task_set: TaskSetReport) -> bool:
@@ -216,7 +213,7 @@ def _is_open(task_set: TaskSetReport) -> bool:
 
 def _methods(task_set: TaskSetReport, log: LogFacts) -> Table:
     """Return a table with a row per method and a half-width for each kind."""
-    protocol, level = task_set.scored.protocol, f"{100 * task_set.level:.8g} %"
+    protocol, upto = task_set.scored.protocol, _upto(task_set)
 
     def width(kind: IntervalKind, score: Score) -> str:
         return _width(score.intervals[kind])
@@ -224,19 +221,16 @@ def _methods(task_set: TaskSetReport, log: LogFacts) -> Table:
     columns = [
         Column("method", lambda score: score.method),
         right("mean", lambda score: f"{score.accuracy.mean:.2f}"),
-        *([] if _is_open(task_set) else [right(USUAL, lambda score: _width(score.accuracy))]),
-        *(
-            right(f"± {_about(log, kind)}", partial(width, kind))
-            for kind in task_set.displayed_kinds
-        ),
     ]
-    upto = _upto(task_set)
-    how = f"reused: {level} leave-one-out intervals"
-    if _is_open(task_set):
-        how = f"none in two tasks: {level} intervals"
+    if not _is_open(task_set):
+        columns.append(right(USUAL, partial(width, task_set.interval_kind)))
+    kinds = task_set.displayed_kinds
+    columns += [right(f"± {_about(log, kind)}", partial(width, kind)) for kind in kinds]
+    how = ("none in two tasks", "") if _is_open(task_set) else ("reused", " leave-one-out")
     title = (
         f"{task_set.scored.n_tasks:,} tasks of {upto}{protocol.way} classes and "
-        f"{upto}{protocol.per_class} images of each, {how}"
+        f"{upto}{protocol.per_class} images of each, {how[0]}: {percent(task_set.level)}{how[1]} "
+        "intervals"
     )
     return Table(title, tuple(columns), task_set.scores)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from math import isfinite
+from operator import attrgetter
 from typing import Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple, replace
 from rich.console import Console
-from rich.text import Text
 
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.planning.leave_one_out_plan import PlannedWidth, UnitsForHalf
@@ -17,8 +17,14 @@ from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, Planned
 from analysis_sql.planning.query_size import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
-from fslbench_data.render.console import print_table
-from fslbench_data.render.interval_text import UNBOUND_NOTE, capital, one_model_text
+from fslbench_data.render.console import print_table, say
+from fslbench_data.render.interval_text import (
+    UNBOUND_NOTE,
+    fixed,
+    one_model_text,
+    percent,
+    sentences,
+)
 from fslbench_data.render.table import Column, Table, csv_of_rows, json_text, right
 from fslbench_data.scoring.planning import POOLED, OpenPlan, Plan, SetPlan
 
@@ -30,29 +36,23 @@ def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:
 
     With `details` they have symbols and the components of the pilot's variance.
     """
-
-    def say(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style))
-
     for each in plan.sets:
         title, pilot = heading(each, plan, details=details)
-        say(title, "bold")
-        say(pilot)
+        say(console, title, "bold")
+        say(console, pilot)
         print_table(table(each), console, heading=12)
         of_runs = runs_content(each, plan.level)["sentences"]
-        for line in (*sentences(each, details=details), *of_runs):
-            say(line)
-        say("")
-    for note in notes(plan, details=details):
-        say(note, "dim")
-    say(plan.signature.short, "dim")
+        for line in (*below(each, details=details), *of_runs, ""):
+            say(console, line)
+    for note in (*notes(plan, details=details), plan.signature.short):
+        say(console, note, "dim")
 
 
 def heading(set_plan: SetPlan, plan: Plan, *, details: bool) -> tuple[str, str]:
     """Return what is planned, and what the pilot found; `details` adds its variance components."""
     pilot = set_plan.pilot
     what = pilot.name if pilot.versus else f"accuracy of {pilot.name}"
-    mean = f"mean {pilot.mean:+z.2f}" if pilot.versus else f"mean {pilot.mean:.2f}"
+    mean = f"mean {pilot.mean:{'+' if pilot.versus else ''}z.2f}"
     if isinstance(set_plan, OpenPlan):
         size = f"{set_plan.classes} classes, {set_plan.images:,} images"
         shape, tasks, found = f"{plan.way}-way {plan.shot}-shot", set_plan.estimate.tasks, ""
@@ -72,15 +72,13 @@ def heading(set_plan: SetPlan, plan: Plan, *, details: bool) -> tuple[str, str]:
     return title, f"pilot: {pilot.info}, {tasks} tasks, {mean}{found}"
 
 
-def sentences(set_plan: SetPlan, *, details: bool = True) -> list[str]:
+def below(set_plan: SetPlan, *, details: bool = True) -> list[str]:
     """Return the sentences below the table, except those on training runs."""
     if isinstance(set_plan, OpenPlan):
         row, choice = set_plan.reference_row, set_plan.choice
         best = "not determined by this pilot"
         if choice.best is not None:
-            best = (
-                f"{_query(choice.best, choice)} ({100 * choice.level:.8g} % CI: {_range(choice)})"
-            )
+            best = f"{_query(choice.best, choice)} ({percent(choice.level)} CI: {_range(choice)})"
         shares = _shares(row.budget)
         if row.class_share is not None:
             low, high = (f"{100 * share:.0f}" for share in row.class_share)
@@ -128,26 +126,20 @@ def table(set_plan: SetPlan) -> Table:
         columns = [
             right("queries per class", lambda row: row.query),
             right("tasks", lambda row: f"{row.mean_tasks:.1f}"),
-            right("usual ±", lambda row: _two_digits(row.closed)),
-            right("new images ±", lambda row: _two_digits(row.open)),
-            right("new classes ±", lambda row: _two_digits(row.class_aware)),
-            *(
-                right(f"detectable, new {units}", partial(_detectable, kind))
-                for units, kind in zip(("images", "classes"), _KINDS, strict=True)
-            ),
+            right("usual ±", lambda row: fixed(row.closed)),
+            right("new images ±", lambda row: fixed(row.open)),
+            right("new classes ±", lambda row: fixed(row.class_aware)),
+            right("detectable, new images", partial(_detectable, "open")),
+            right("detectable, new classes", partial(_detectable, "class_aware")),
         ]
     else:
+        tasks = right("tasks", lambda row: "no end" if row.tasks is None else f"{row.tasks:,}")
         columns = [
-            Column(
-                "tasks",
-                lambda row: "no end" if row.tasks is None else f"{row.tasks:,}",
-                "right",
-                once=lambda row: row.tasks,
-            ),
+            replace(tasks, once=attrgetter("tasks")),
             Column("about", lambda row: ADDITIONAL_KINDS[row.kind].about),
-            right("±", lambda row: _two_digits(row.halfwidth)),
-            right("detectable", lambda row: _two_digits(row.detectable)),
-            right("of it tasks", lambda row: _percent(row.monte_carlo_share)),
+            right("±", lambda row: fixed(row.halfwidth)),
+            right("detectable", lambda row: fixed(row.detectable)),
+            right("of it tasks", lambda row: _share(row.monte_carlo_share)),
             Column("", _mark),
         ]
     kept = (c for c in columns if set_plan.pilot.versus or not c.heading.startswith("detectable"))
@@ -156,7 +148,7 @@ def table(set_plan: SetPlan) -> Table:
 
 def _detectable(kind: str, row: Planned) -> str:
     """Return the difference that intervals of a kind detect, and its range in brackets."""
-    text, ends = _two_digits(getattr(row, f"detectable_{kind}")), getattr(row, f"range_{kind}")
+    text, ends = fixed(getattr(row, f"detectable_{kind}")), getattr(row, f"range_{kind}")
     return f"{text} ({ends[0]:z.2f} to {ends[1]:z.2f})" if ends else text
 
 
@@ -222,14 +214,13 @@ def _of_runs(runs: PlannedRuns, added: WithRuns | None, about: str) -> list[str]
             f"± {added.tasks_alone:.2f} at the narrowest"
             f"{f'; as many tasks {more}' if more else ''}."
         )
-    if single := one_model_text(runs.of_one_model):
-        lines.append(f"{capital(single)}. The plan leaves out what other runs would differ by.")
-    return lines
+    more = " The plan leaves out what other runs would differ by."
+    return [*lines, *(text + more for text in sentences(one_model_text(runs.of_one_model)))]
 
 
 def notes(plan: Plan, *, details: bool = True) -> list[str]:
     """Say what the columns mean, with `details` also what ranges and components are."""
-    level, power = f"{100 * plan.level:.8g} %", f"{100 * plan.power:.8g} %"
+    level, power = percent(plan.level), percent(plan.power)
     of_pairs = any(each.pilot.versus for each in plan.sets)
     texts = [f"Expected half-widths of {level} intervals, percentage points."]
     if plan.suite == POOLED:
@@ -261,7 +252,7 @@ def notes(plan: Plan, *, details: bool = True) -> list[str]:
 def plan_csv(plan: Plan) -> str:
     """Write a row per data set and Q, or number of tasks and kind, after the signature."""
     lines = [_line(plan, each, row) for each in plan.sets for row in each.rows]
-    return csv_of_rows(lines[0], (line.values() for line in lines), str(plan.signature))
+    return csv_of_rows(lines[0], map(dict.values, lines), str(plan.signature))
 
 
 def _line(plan: Plan, set_plan: SetPlan, row: Any) -> dict[str, object]:
@@ -351,48 +342,34 @@ def _content(set_plan: SetPlan, level: float) -> dict[str, Any]:
         **size,
         "pilot": of_pilot,
         **values,
-        "sentences": sentences(set_plan),
+        "sentences": below(set_plan),
         "runs": runs_content(set_plan, level),
     }
 
 
-def _percent(share: float | None) -> str:
+def _share(share: float | None) -> str:
     return "" if share is None else f"{100 * share:.0f} %"
-
-
-def _two_digits(value: float | None) -> str:
-    return "" if value is None else f"{value:z.2f}"
 
 
 def _shares(shares: Shares) -> str:
     if not isfinite(shares.classes):
         return "unknown"
-    parts = ((shares.classes, "classes"), (shares.images, "images"), (shares.queries, "queries"))
-    return ", ".join(f"{100 * share:.0f} % {name}" for share, name in parts)
+    return ", ".join(f"{_share(share)} {name}" for name, share in asdict(shares).items())
 
 
 def best_text(choice: QueryChoice) -> str:
     """Return Q* and its large-sample value sqrt(β/α), with their intervals."""
-    root = choice.root
-    return (
-        f"{range_text(choice)}; "
-        f"sqrt(β/α) = {_number(root.value)} ({_number(root.low)} to {_number(root.high)})"
-    )
+    value, low, high = (fixed(n, 1, "undetermined") for n in astuple(choice.root))
+    return f"{range_text(choice)}; sqrt(β/α) = {value} ({low} to {high})"
 
 
 def range_text(choice: QueryChoice) -> str:
     """Return Q* and its interval."""
-    return (
-        f"Q* = {_query(choice.best, choice)}, {100 * choice.level:.8g} % interval "
-        f"{_query(choice.low, choice)} to {_query(choice.high, choice)}"
-    )
+    best, low, high = (_query(n, choice) for n in (choice.best, choice.low, choice.high))
+    return f"Q* = {best}, {percent(choice.level)} interval {low} to {high}"
 
 
 def _query(query: int | None, choice: QueryChoice) -> str:
     if query is None:
         return "undetermined"
     return f"{query} or more" if choice.more and query == choice.tried[-1] else str(query)
-
-
-def _number(value: float | None) -> str:
-    return "undetermined" if value is None else f"{value:.1f}"

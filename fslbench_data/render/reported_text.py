@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter, itemgetter
+from functools import partial
+from operator import attrgetter
+
+from msgspec.structs import replace
 
 from benchmark_spec.errors import many
-from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.interval_text import fixed, percent
+from fslbench_data.render.table import Column, Table, of_tuples, right
 from fslbench_data.scoring.reported import OF_TASKS, Difference, Printed, Reported
 
 MOST_PAIRS = 20
@@ -40,7 +44,7 @@ def shown(found: Reported) -> list[Table]:
     if len(found.results) > 1:
         return tables(found)
     (result,) = found.results
-    level, about = f"{100 * found.level:g} %", result.design or f"{result.n_tasks:,} tasks"
+    level, about = percent(found.level), result.design or f"{result.n_tasks:,} tasks"
     title = f"{_accuracy(result)} ({level}): {about}\n"
     usual = "the usual one" if result.n_tasks is not None else _PRINTED_AS[found.spread]
     rows = [("other tasks of the same images", f"± {result.tasks:.2f}", usual)]
@@ -53,9 +57,7 @@ def shown(found: Reported) -> list[Table]:
         else:
             none = "nothing: every task has all classes" if result.design else "not known"
             rows.append((estimand, none, ""))
-    headings = enumerate(("interval for", level, ""))
-    columns = tuple(Column(heading, itemgetter(i)) for i, heading in headings)
-    return [Table(title, columns, rows, _notes(result))]
+    return [Table(title, of_tuples("interval for", level, ""), rows, _notes(result))]
 
 
 _PRINTED_AS = {
@@ -86,7 +88,7 @@ def _notes(result: Printed) -> tuple[str, ...]:
 
 
 def _results(found: Reported) -> Table:
-    results, level = found.results, f"{100 * found.level:g} %"
+    results = found.results
     columns = [Column("method", attrgetter("method"))] if any(r.method for r in results) else []
     for name, title in (("dataset", "data set"), ("ways", "ways"), ("shots", "shots")):
         if len({*map(_of_design(name), results)}) > 1:
@@ -98,17 +100,14 @@ def _results(found: Reported) -> Table:
             columns.append(_width(f"new {new}", "at most ±", attrgetter(new)))
     printed = results[0].n_tasks is None
     kind = ("printed result",) if printed else ("mean accuracy", "mean accuracies")
-    title = f"{many(len(results), *kind)} with {level} intervals"
+    title = f"{many(len(results), *kind)} with {percent(found.level)} intervals"
     sizes = dict.fromkeys(f"{r.design.drawn_from}." for r in results if r.design)
     return Table(title, tuple(columns), results, (*sizes, *_notes(results[0])))
 
 
 def _width(group: str, name: str, halfwidth: Callable[..., float | None]) -> Column:
-    def cell(row: object) -> str | None:
-        width = halfwidth(row)
-        return None if width is None else f"{width:.2f}"
-
-    return Column(name, cell, "right", missing="n/a", group=group)
+    column = right(name, lambda row: fixed(halfwidth(row), missing="n/a"))
+    return replace(column, group=group)
 
 
 def _differences(found: Reported) -> Table:
@@ -117,41 +116,34 @@ def _differences(found: Reported) -> Table:
         f"{sum(pair.significant[kind] for pair in pairs)} for {text}"
         for kind, text in _KINDS.items()
     )
-    higher = Column("higher", lambda pair: pair.first.method or _accuracy(pair.first))
-    lower = Column("lower", lambda pair: pair.second.method or _accuracy(pair.second))
-    significant = Column("significant for", _significant, missing="nothing")
-    if pairs[0].halfwidths:
-        title = f"task by task, with {100 * found.level:g} % intervals"
+    columns = [
+        Column("higher", lambda pair: pair.first.method or _accuracy(pair.first)),
+        Column("lower", lambda pair: pair.second.method or _accuracy(pair.second)),
+        right("difference", _difference),
+    ]
+    title, which = "on the same data set, ways and shots", "the answers to tasks"
+    note = (
+        "Differences above the sum of both ± at most; for other tasks only, above the root of "
+        "the sum of squares of ±. Each stands alone, not corrected for their number."
+    )
+    if not pairs[0].halfwidths:
+        columns.insert(0, Column("data set", _task_set, once=_task_set))
+    else:
+        title = f"task by task, with {percent(found.level)} intervals"
         which = "the images of each task"
         note = (
             "Accuracies are paired as they stand: they must be of the same tasks in the same "
             "order. Each difference stands alone, not corrected for their number."
         )
-        columns = [higher, lower, right("difference", _plus_minus)]
-        if pairs[0].first.design:
-            columns += [
-                _width("new images", "at most ±", lambda pair: pair.halfwidths["images"]),
-                _width("new classes", "at most ±", lambda pair: pair.halfwidths["classes"]),
-            ]
-    else:
-        title, which = "on the same data set, ways and shots", "the answers to tasks"
-        note = (
-            "Differences above the sum of both ± at most; for other tasks only, above the root of "
-            "the sum of squares of ±. Each stands alone, not corrected for their number."
-        )
-        difference = right("difference", lambda pair: f"{pair.difference:z.2f}")
-        columns = [Column("data set", _task_set, once=_task_set), higher, lower, difference]
-    more = len(pairs) - MOST_PAIRS
-    return Table(
-        f"{many(len(pairs), 'difference')} {title}",
-        (*columns, significant),
-        pairs[:MOST_PAIRS],
-        (
-            *([f"… and {many(more, 'more difference')}: --format json"] if more > 0 else []),
-            f"Significant: {counts}. Others may be, which only {which} would show.",
-            note,
-        ),
-    )
+        for new in ("images", "classes") if pairs[0].first.design else ():
+            width = partial(lambda new, pair: pair.halfwidths[new], new)
+            columns.append(_width(f"new {new}", "at most ±", width))
+    columns.append(Column("significant for", _significant, missing="nothing"))
+    title = f"{many(len(pairs), 'difference')} {title}"
+    notes = [f"Significant: {counts}. Others may be, which only {which} would show.", note]
+    if (more := len(pairs) - MOST_PAIRS) > 0:
+        notes.insert(0, f"… and {many(more, 'more difference')}: --format json")
+    return Table(title, tuple(columns), pairs[:MOST_PAIRS], tuple(notes))
 
 
 _KINDS = {"tasks": "other tasks", "images": "new images", "classes": "new classes"}
@@ -165,8 +157,9 @@ def _accuracy(result: Printed) -> str:
     return f"{result.mean:.2f} ± {result.tasks:.2f}"
 
 
-def _plus_minus(pair: Difference) -> str:
-    return f"{pair.difference:z.2f} ± {pair.halfwidths['tasks']:.2f}" if pair.halfwidths else ""
+def _difference(pair: Difference) -> str:
+    width = f" ± {fixed(pair.halfwidths['tasks'])}" if pair.halfwidths else ""
+    return f"{fixed(pair.difference)}{width}"
 
 
 def _significant(pair: Difference) -> str | None:

@@ -20,7 +20,7 @@ from analysis_sql.intervals.bounds import ABOVE
 from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing, many
 from benchmark_spec.protocol import EPISODES, suite_of
-from fslbench_data.render.console import SCREEN_LINES, few, fit, page, shortened, text_lines
+from fslbench_data.render.console import SCREEN_LINES, few, fit, page, say, shortened, text_lines
 from fslbench_data.render.interval_text import (
     AT_MOST,
     GROUPED,
@@ -104,16 +104,14 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
         below = [line for note in few(notes, n_notes) for line in text_lines(note, console, width)]
         if len(below) <= room - needed:
             break
-    for line in above:
+    for line in (*above, Text()):
         console.print(line)
-    console.print()
     for line in heading:
         console.print(line, style="dim")
     _print_tables(tables, console, width, room - len(below))
-    for line in below:
-        console.print(line, style="dim")
     signature = str(summary.signature) if whole_signature else summary.signature.short
-    console.print(Text(signature, style="dim"), soft_wrap=True)
+    for line in (*below, Text(signature)):
+        console.print(line, style="dim", soft_wrap=True)
 
 
 def summary_paper(summary: Summary) -> tuple[list[Table], str, list[str]]:
@@ -313,20 +311,19 @@ def _rows_table(summary: Summary, name: Name) -> Table:
             "accuracy": plus_minus(intervals[primary.displayed_kinds[0]]),
             "usual ±": None if usual is None else width_text(usual),
             "tasks": f"{number} {primary.scored.name.suite}",
+            **dict.fromkeys(("versus", "difference", *VERDICT_COLUMNS)),
         }
         for c in row.displayed:
-            same, difference = c.interval_kind == "closed", plus_minus(c.difference, signed=True)
+            difference = plus_minus(c.difference, signed=True)
             new_classes = c.intervals.get(class_kind) if class_kind else None
             of_pair = {
                 "versus": name(label[c.versus]) + ("" if c in row.compared else f" {OTHERS}"),
                 "difference": "identical" if c.verdict is Verdict.IDENTICAL else difference,
-                "new images": None if same else c.verdict,
-                "same images only": c.verdict if same else None,
+                "same images only" if c.interval_kind == "closed" else "new images": c.verdict,
                 "new classes": new_classes and new_classes.verdict,
             }
             lines.append(of_set | of_pair)
-        if not row.displayed:
-            lines.append(of_set | dict.fromkeys(("versus", "difference", *VERDICT_COLUMNS)))
+        lines += [] if row.displayed else [of_set]
 
     def of_set_column(key: str, optional: int = 0) -> Column:
         return Column(key, itemgetter(key), "right", once=itemgetter("set"), optional=optional)
@@ -353,18 +350,13 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
 
     If not all columns have room, there are several tables, one below the other.
     """
-    label = labels(summary.scores)
-    references = {score.method for score in summary.scores if score.is_reference}
-    names = {method: name(label[method]) for method in summary.methods}
-    names |= {
-        method: name(label[method]) + (" (ref.)" if method in references else "")
-        for method in summary.references
-    }
-    if width is not None and len(names) > MOST_ROWS:  # the submission's best methods
+    label = {method: name(text) for method, text in labels(summary.scores).items()}
+    others = {*summary.references}.intersection(s.method for s in summary.scores if s.is_reference)
+    methods = [*summary.methods, *summary.references]
+    if width is not None and len(methods) > MOST_ROWS:  # the submission's best methods
         n_methods = max(MOST_ROWS - len(summary.references), 2 * MOST_ROWS // 3)
-        kept = [*summary.methods[:n_methods], *summary.references][:MOST_ROWS]
-        names = {method: names[method] for method in kept}
-    first = Column("method", lambda method: names[method])
+        methods = [*summary.methods[:n_methods], *summary.references][:MOST_ROWS]
+    first = Column("method", lambda name: label[name] + (" (ref.)" if name in others else ""))
     set_columns = _set_columns(summary.primary)
     units = {"ways": "-way", "shots": "-shot", "queries": "-query"}
 
@@ -375,7 +367,7 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
         return replace(right(heading, partial(_cell, standings)), group=dataset)
 
     def table(columns: Iterable[Column]) -> Table:
-        return Table("", (first, *columns), [*names])
+        return Table("", (first, *columns), methods)
 
     columns = [*map(column, summary.columns)]
     if width is None:
@@ -386,7 +378,7 @@ def _grid_tables(summary: Summary, name: Name, width: int | None) -> list[Table]
         if block and fit(table([*block, each]), width, HEADING).left_out:
             tables.append(table(block))
             block = []
-            if len(tables) * len(names) > SCREEN_LINES:
+            if len(tables) * len(methods) > SCREEN_LINES:
                 break
         block.append(each)
     return [*tables, table(block)] if block else tables
@@ -417,11 +409,11 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
         more_rows = max(more_rows, size - n_rows)
         lines -= fitted.height
         if fitted.left_out:
-            console.print(Text(fitted.left_out, style="yellow"))
+            say(console, fitted.left_out, "yellow")
     parts = [many(more_rows, "more row")] if more_rows else []
     parts += [many(more_columns, "more task set")] if more_columns else []
     if parts:
-        console.print(Text(f"… and {' and '.join(parts)}: --details, --format csv", style="yellow"))
+        say(console, f"… and {' and '.join(parts)}: --details, --format csv", "yellow")
 
 
 # ---- notes --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
+from operator import itemgetter
 from typing import Any, Literal
 
 import msgspec
@@ -74,6 +75,11 @@ class Column(Struct, frozen=True):
 def right(name: str, cell: Callable[[Any], object], missing: str = "") -> Column:
     """Return a column that is aligned to the right, such as one of numbers."""
     return Column(name, cell, "right", missing=missing)
+
+
+def of_tuples(*names: str) -> tuple[Column, ...]:
+    """Return the columns of rows that are tuples."""
+    return tuple(Column(name, itemgetter(i)) for i, name in enumerate(names))
 
 
 class Table(Struct, frozen=True):
