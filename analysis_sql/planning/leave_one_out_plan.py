@@ -26,19 +26,20 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from math import ceil, hypot, inf, sqrt
+from math import ceil, hypot, inf, isfinite, sqrt
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtri
+from scipy.special import bdtr, gammaln, ndtri
 
 from analysis_sql.intervals.arrays import Floats
 from analysis_sql.leave_one_out.design import (
     LEAST_APPEARANCES,
     LEAST_TASKS,
+    LEAST_USES,
     LEFT_OUT,
     LeftOut,
     TaskDesign,
@@ -278,6 +279,7 @@ def _laws(
         if name == "images":
             variance *= pilot.reduction(images)
             tau = pilot.scale(tasks, images) / sqrt(classes) * (variance + noise)
+            df = tasks - 1.0 if tasks < LEAST_TASKS else inf
         else:
             units = part.units * classes
             df = units - 1.0 if part.kurtosis is None else freedom_of(units, part.kurtosis)
@@ -294,8 +296,11 @@ def _obstacle(pilot: LeftOutPilot, name: LeftOut, tasks: float) -> str:
             f"{pilot.unit} are in {appearances:.2g} of {tasks:.0f} tasks on average: "
             f"{LEAST_APPEARANCES:g} are needed"
         )
+    classes = pilot.sizes.size
+    if isfinite(tasks) and classes * bdtr(LEAST_USES - 1, int(tasks), pilot.way / classes) > 0.5:
+        return f"some of {classes} classes is in fewer than {LEAST_USES} of {tasks:.0f} tasks"
     without = tasks * pilot.parts[name].without
-    if without < LEAST_TASKS:
+    if name != "images" and without < LEAST_TASKS:
         return (
             f"{without:.0f} of {tasks:.0f} tasks are without one of the {name}: "
             f"{LEAST_TASKS} are needed"

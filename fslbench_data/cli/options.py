@@ -341,7 +341,7 @@ def parse_queries(text: str, what: str = "queries") -> list[int]:
         if first > last:
             raise SpecError(
                 f"{text!r} is not a choice of numbers of {what}",
-                expected="numbers from 1 and ranges of them, such as 1-15 or 1,2,5-7",
+                expected="numbers from 1 to 99999 and ranges of them, such as 1-15 or 1,2,5-7",
             )
         queries.update(range(first, last + 1))
     return sorted(queries)

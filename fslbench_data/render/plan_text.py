@@ -112,9 +112,10 @@ def _range(choice: QueryChoice) -> str:
     """Write the ends of an interval of queries: ``4 or more``, ``4 to 9``."""
     if choice.low is None:
         return "undetermined"
+    low = 1 if choice.low == choice.tried[0] else choice.low  # fewer were not tried
     if choice.high is None or (choice.more and choice.high == choice.tried[-1]):
-        return f"{choice.low} or more"
-    return f"{choice.low}" if choice.low == choice.high else f"{choice.low} to {choice.high}"
+        return f"{low} or more"
+    return f"{low}" if low == choice.high else f"{low} to {choice.high}"
 
 
 def table(set_plan: SetPlan) -> Table:
@@ -372,4 +373,6 @@ def range_text(choice: QueryChoice) -> str:
 def _query(query: int | None, choice: QueryChoice) -> str:
     if query is None:
         return "undetermined"
+    if query == choice.tried[0] > 1:
+        return f"{query} or fewer" if len(choice.tried) > 1 else f"unknown from {query} alone"
     return f"{query} or more" if choice.more and query == choice.tried[-1] else str(query)

@@ -158,6 +158,8 @@ def _accuracy(result: Printed) -> str:
 
 
 def _difference(pair: Difference) -> str:
+    if pair.halfwidths and pair.halfwidths["tasks"] is None:
+        return f"{fixed(pair.difference)} on every task"
     width = f" ± {fixed(pair.halfwidths['tasks'])}" if pair.halfwidths else ""
     return f"{fixed(pair.difference)}{width}"
 

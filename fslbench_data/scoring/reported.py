@@ -13,7 +13,7 @@ from itertools import combinations
 from math import hypot, inf, isfinite, log, sqrt
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from msgspec import Struct
@@ -21,7 +21,9 @@ from msgspec.structs import asdict
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
+from analysis_sql.comparison.verdicts import constant_p
 from analysis_sql.intervals.bounds import variance_factor
+from analysis_sql.intervals.intervals import check_level
 from benchmark_spec.catalogue import plain, unknown_split
 from benchmark_spec.errors import (
     AccuracyError,
@@ -63,6 +65,8 @@ SHARES = {
 """The shares of the bound's extra variance that intervals for new images and new classes reach, by
 shots and queries: medians over image collections, made by ``python -m studies.reported.shares``."""
 
+_DIGITS = 15
+"""Digits of the largest number of tasks, classes or images; with commas."""
 _ROUNDING = 1e-9
 """Percentage points by which equal accuracies may differ."""
 
@@ -207,7 +211,8 @@ class Difference(Struct, frozen=True):
     significant
         By kind, whether the difference exceeds √(h₁² + h₂²) for other tasks, or h₁ + h₂ for new
         images and new classes, since both may rest on the same ones.  If accuracies of the same
-        tasks are known, whether it exceeds its own half-widths.
+        tasks are known, whether it exceeds its own half-widths; where it is the same on every task,
+        by the sign-flip test.
     halfwidths
         The difference's own half-widths by kind, or None.
     """
@@ -303,18 +308,24 @@ def reported(
     level
         Confidence level of what was printed and of what is returned.
 
-    Raises a ResultsError if a result cannot be read, or cannot be a mean of so many accuracies.
+    Raises a ResultsError if a result cannot be read, or cannot be a mean of so many accuracies, and
+    a SpecError if `level` is no confidence level.
 
     >>> tasks = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
     >>> (one,) = reported("91.72 ± 0.55", **tasks).results
     >>> f"{one.images:.2f} {one.classes:.1f}"
     '1.35 8.3'
     """
-    if not 0 < level < 1:
-        raise ResultsError(f"level is {level}", expected="a number between 0 and 1, such as .95")
+    check_level(level)
+    if spread not in get_args(Spread):
+        raise ResultsError(f"spread is {spread!r}", expected=listing(get_args(Spread)))
     options = (dataset, classes, images, ways, shots, queries, tasks)
     given = dict(zip(OF_TASKS, options, strict=True))
     if accuracies := _accuracies(results):
+        if spread != "ci":
+            raise ResultsError(
+                f"spread is {spread!r}, and accuracies have no printed ±", fix="leave it out"
+            )
         return _of_accuracies(accuracies, given, level)
     rows, where = cast("Iterable[str | Mapping[str, Any]]", results), ""
     if isinstance(results, str | Path):
@@ -403,7 +414,9 @@ def _of_accuracies(
     differences = []
     for (one, a), (other, b) in combinations(zip(results, percent.values(), strict=True), 2):
         error = _error(a - b)
-        widths = {"tasks": student * error}
+        widths: dict[str, float] = {"tasks": student * error}
+        if not error and one.mean != other.mean and constant_p(tasks) > 1 - level:
+            widths = {}  # equal differences of so few tasks allow no conclusion
         if design is not None and error:  # equal accuracies say nothing of images
             widths |= design.widths(student * error, error, level)
         differences.append(Difference.of(one, other, {kind: widths.get(kind) for kind in KINDS}))
@@ -488,6 +501,10 @@ def _parsed(text: str) -> tuple[float, float]:
         raise ResultsError(
             f"{text!r} is no printed result", expected='such as "91.72 ± 0.55"', fix=fix
         )
+    if "." in found["mean"] and re.fullmatch(r"[^(]*\d\(\d+\)", _plain(text).strip()):
+        raise ResultsError(
+            f"{text!r} may mean units of the last digit", fix="write it with ± and all digits"
+        )
     mean, half = float(found["mean"]), float(found["half"])
     if mean <= 1 and "." in found["mean"] and half < 1 and "%" not in text:
         mean, half = 100 * mean, 100 * half  # shares of 1
@@ -507,9 +524,15 @@ def _check_columns(row: Mapping[str, Any]) -> None:
         raise UnknownNameError("column", unknown[0], COLUMNS, fix="rename or drop it")
 
 
+def _whole(value: object) -> int | None:
+    """Return the whole number that 1000, 1,000 or 1000.0 is; None of anything else."""
+    found = re.fullmatch(r"(\d+|\d{1,3}(?:,\d{3})+)(?:\.0+)?", str(value))
+    return int(found[1].replace(",", "")) if found and len(found[1]) <= _DIGITS else None
+
+
 def _same(value: object) -> str:
     """Return a key that is the same for 1,000 and 1000, and for spellings of a data set's name."""
-    return plain(str(value).replace(",", ""))
+    return plain(str(value if (whole := _whole(value)) is None else whole))
 
 
 def _normal_quantile(level: float) -> float:
@@ -565,10 +588,10 @@ def _design(row: Mapping[str, Any], given: Mapping[str, Any]) -> Design:
         raise ResultsError(what, fix=fix)
     numbers = {}
     for name in OF_TASKS[1:]:
-        try:
-            numbers[name] = int(str(values[name]).replace(",", ""))
-        except ValueError:
-            raise ResultsError(f"{name} is {values[name]!r}", expected="a whole number") from None
+        if (whole := _whole(values[name])) is None:
+            expected = f"a whole number of at most {_DIGITS} digits"
+            raise ResultsError(f"{name} is {values[name]!r:.40}", expected=expected)
+        numbers[name] = whole
     return Design(**numbers, dataset=dataset)
 
 

@@ -458,11 +458,15 @@ def test_twice_the_images_halve_the_variance():
 
 
 def test_what_cannot_be_planned_says_why():
-    plan = plan_left_out(by_hand(**ALL), [4, 60], power=None)
+    plan = plan_left_out(by_hand(**ALL), [4, 25, 60], power=None)
     assert row_of(plan, "images", 4).why.startswith("images are in 0.17 of 4 tasks")
     grouped = plan_left_out(replace(by_hand(**ALL), unit="groups"), [4])
     assert row_of(grouped, "classes", 4).why.startswith("groups are in 0.17 of 4 tasks")
     assert row_of(plan, "classes", 4).halfwidth is None
+    assert row_of(plan, "images", 25).why == "some of 24 classes is in fewer than 3 of 25 tasks"
+    few = replace(by_hand(images=IMAGES), sizes=np.full(7, SIZE))  # t(28) in place of z
+    fewer, more, _ = (row.halfwidth for row in plan_left_out(few, [29, 30]))
+    assert fewer / more == pytest.approx(stats.t.isf(0.025, 28) / Z * np.sqrt(30 / 29), rel=0.01)
     told = row_of(plan, "images", 60)
     assert told.halfwidth
     assert (told.why, told.detectable) == ("", None)

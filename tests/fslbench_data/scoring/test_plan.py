@@ -127,6 +127,12 @@ def test_a_q_with_a_single_task():
     assert content["datasets"][0]["rows"][1]["open"] is None
 
 
+def test_a_best_q_at_an_end_may_lie_beyond_it():
+    for queries, said in (("20,21", "20 or fewer (95 % CI: 1 or more)"), ("99", "unknown from 99")):
+        text = printed("plan", "--dataset", "digits", "--queries", queries)
+        assert f"recommended queries per class: {said}" in text
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_the_page_has_what_the_command_prints(root, number):
     page = (root / "docs/planning.md").read_text(encoding="utf-8")
