@@ -14,6 +14,7 @@ from analysis_sql.planning.query_size import COMPARISON_CRITERION, CRITERION, Co
 from benchmark_spec.errors import listing, many
 from builders.query_size.sweep import USUAL, QuerySweep, SweepRow
 from fslbench_data.render.console import print_table
+from fslbench_data.render.interval_text import percent
 from fslbench_data.render.plan_text import best_text, range_text
 from fslbench_data.render.table import Column, Table, csv_text, json_text, right
 
@@ -22,7 +23,7 @@ def print_sweep(sweep: QuerySweep, console: Console) -> None:
     """Print the title, the table, the conclusion and its basis."""
     title = (
         f"{sweep.dataset}, {sweep.method}, {sweep.way}-way {sweep.shot}-shot, suite "
-        f"{sweep.suite}, {many(sweep.seeds, 'seed')}, {100 * sweep.level:.8g} % open intervals "
+        f"{sweep.suite}, {many(sweep.seeds, 'seed')}, {percent(sweep.level)} open intervals "
         f"[{sweep.origin}]"
     )
 
@@ -82,7 +83,7 @@ def basis(sweep: QuerySweep) -> str:
     if parts:
         how = f"from leaving out each of {parts} parts of the images"
     return (
-        f"Q* minimises {CRITERION}, at {100 * sweep.level:.8g} %; the mean's true deviation given "
+        f"Q* minimises {CRITERION}, at {percent(sweep.level)}; the mean's true deviation given "
         "the classes is least at a larger Q, and over new classes hardly depends on it. "
         f"α = {model.alpha:.4g}, w = {model.w:.4g} from {many(sweep.estimate.seeds, 'seed')}, "
         f"{sweep.estimate.sets} task sets, {min(tasks):.4g} to {max(tasks):.4g} tasks a set. "

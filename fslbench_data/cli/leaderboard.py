@@ -96,6 +96,7 @@ def leaderboard(
 def _write(ranking: Leaderboard, to: options.Output, most: int | None) -> None:
     """Write a leaderboard in a format, or as tables."""
     from fslbench_data.leaderboard import tables
+    from fslbench_data.render.interval_text import sentences
     from fslbench_data.render.table import Table
     from fslbench_data.render.templating import neutral_table
 
@@ -103,7 +104,7 @@ def _write(ranking: Leaderboard, to: options.Output, most: int | None) -> None:
         set_tables = [table for table, _ in tables.leaderboard_tables(ranking)]
         if to.form == "markdown":
             set_tables = [neutral_table(table) for table in set_tables]
-        notes = [*tables.legend(ranking.boards), *tables.left_out_notes(ranking)]
+        notes = [*tables.legend(ranking.boards), *sentences(ranking.left_out_text)]
         return set_tables, ranking.signature, notes
 
     to.write(
@@ -116,23 +117,21 @@ def _write(ranking: Leaderboard, to: options.Output, most: int | None) -> None:
 
 def _print(ranking: Leaderboard, console: Console, most: int | None) -> None:
     """Print the title, and the first rows of every table."""
-    from rich.text import Text
-
     from fslbench_data.leaderboard.tables import leaderboard_tables, legend
-    from fslbench_data.render.console import print_table
+    from fslbench_data.render.console import print_table, say
 
     if ranking.title:
-        console.print(Text(ranking.title, style="bold"))
+        say(console, ranking.title, "bold")
     for table, n_left_out in leaderboard_tables(ranking, most):
         console.print()
         print_table(table, console, whole=True)
         if n_left_out:
             note = f"… {n_left_out} more methods left out: --all, or --format csv or json, has them"
-            console.print(Text(note, style="yellow"))
+            say(console, note, "yellow")
     for note in legend(ranking.boards):
-        console.print(Text(f"\n{note}", style="dim"))
+        say(console, f"\n{note}", "dim")
     for board in ranking.boards:
-        console.print(Text(f"{board.signature.short}|{board.of_submissions}", style="dim"))
+        say(console, f"{board.signature.short}|{board.of_submissions}", "dim")
 
 
 @options.command(short_help="Check FILEs for a results repository; for pull requests.")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from operator import itemgetter
 
 import numpy as np
 from msgspec import Struct
@@ -21,7 +20,6 @@ from fslbench_data.leaderboard.repository import submission_name
 from fslbench_data.leaderboard.standing import REFERENCE, Entry, Row, Standing
 from fslbench_data.leaderboard.tables import (
     DIGITS,
-    left_out_notes,
     legend,
     origins,
     set_table,
@@ -31,9 +29,11 @@ from fslbench_data.render.interval_text import (
     STOPPED_NOTE,
     TRANSDUCTIVE_NOTE,
     marked,
+    percent,
     plus_minus,
+    sentences,
 )
-from fslbench_data.render.table import Column, Table, right
+from fslbench_data.render.table import Column, Table, of_tuples, right
 from fslbench_data.render.templating import template
 from fslbench_data.scoring.task_set_report import ORDER
 
@@ -87,7 +87,7 @@ def leaderboard_page(ranking: Leaderboard, results: str = ".") -> str:
         legend=legend(ranking.boards),
         most=max(5, MOST_LINES // max(1, sum(len(board.sets) for board in ranking.boards))),
         left_out=_left_out_table(ranking),
-        not_shown=left_out_notes(ranking),
+        not_shown=sentences(ranking.left_out_text),
         signature=ranking.signature,
         suite_table=_suite_table,
         sources_table=_sources_table,
@@ -206,7 +206,7 @@ def _suite_table(suite: SuiteStandings, level: float) -> Table:
         return marked(method, transductive=method in transductive, stopped=method in stopped)
 
     title = (
-        f"{suite.suite}: accuracy (%) ± half-width of the {100 * level:.8g} % interval for new "
+        f"{suite.suite}: accuracy (%) ± half-width of the {percent(level)} interval for new "
         "images; ordered by mean rank, which is no test"
     )
     missing = [str(standing.scored) for standing in suite.sets if not standing.kind_about(CLASSES)]
@@ -292,9 +292,9 @@ def _left_out_table(ranking: Leaderboard) -> Table | None:
     files = [(name, what, reason) for what, pairs in reasons.items() for name, reason in pairs]
     if not files:
         return None
-    columns = [Column(name, itemgetter(i)) for i, name in enumerate(("file", "what", "why"))]
+    columns, notes = of_tuples("file", "what", "why"), (*_cut_note(files, MOST_LEFT_OUT),)
     title = ", ".join(f"{len(pairs)} {what}" for what, pairs in reasons.items() if pairs)
-    return Table(title, (*columns,), files[:MOST_LEFT_OUT], (*_cut_note(files, MOST_LEFT_OUT),))
+    return Table(title, columns, files[:MOST_LEFT_OUT], notes)
 
 
 def _cut_note(

@@ -48,7 +48,7 @@ from fslbench_data.leaderboard.tables import (
     marks,
 )
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.render.interval_text import by_queries_text, difference_text, labels
+from fslbench_data.render.interval_text import by_queries_text, difference_text, labels, percent
 from fslbench_data.render.table import Column, Table, comment, markdown, right
 from fslbench_data.render.templating import escaped, neutral, neutral_table
 from fslbench_data.sandbox.client import read_untrusted
@@ -329,7 +329,7 @@ def _comparisons_table(report: Report) -> Table:
         title="",
         columns=(
             Column("task set", lambda c: f"{c.dataset}/{c.task_set}"),
-            Column("interval", lambda c: f"{100 * c.difference.level:.8g} % {c.interval_kind}"),
+            Column("interval", lambda c: f"{percent(c.difference.level)} {c.interval_kind}"),
             right("T", lambda c: c.difference.tasks),
             Column("method", lambda c: names[c.method]),
             Column("versus", lambda c: names[c.versus]),
@@ -388,7 +388,7 @@ def _standing_table(rows: list[tuple[Standing, Row]]) -> Table:
         title="",
         columns=(
             Column("task set", lambda pair: pair[0].scored),
-            Column("interval", lambda p: f"{100 * p[0].level:.8g} % {p[0].interval_kind}"),
+            Column("interval", lambda p: f"{percent(p[0].level)} {p[0].interval_kind}"),
             right("T", lambda pair: tasks(*pair)),
             Column("method", lambda pair: label(pair[1])),
             right("rank", lambda p: f"{p[1].rank} of {p[0].compared}" if p[1].rank else "-"),

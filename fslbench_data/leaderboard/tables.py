@@ -16,11 +16,12 @@ from fslbench_data.leaderboard.standing import REFERENCE, Entry, RankedInterval,
 from fslbench_data.render.interval_text import (
     STOPPED,
     TRANSDUCTIVE_NOTE,
-    capital,
+    ended,
     marked,
     missing_text,
     one_model_text,
     paired_text,
+    percent,
     set_title,
     with_bracket,
 )
@@ -84,11 +85,6 @@ def legend(boards: Sequence[Board]) -> list[str]:
     ]
 
 
-def left_out_notes(ranking: Leaderboard) -> list[str]:
-    """Return the note on answered task sets without a table."""
-    return [f"{capital(ranking.left_out_text)}."] if ranking.left_out else []
-
-
 def set_table(standing: Standing, rows: Sequence[Row], before: str = "") -> Table:
     """Return some rows of a task set's table, with its title and notes."""
     scored, kinds = standing.scored, standing.kinds
@@ -124,7 +120,7 @@ def summary(standing: Standing) -> str:
     if not standing.claiming or standing.leader is None:
         return NO_CLAIM
     first, *others = standing.claiming
-    text = f"With {100 * standing.level:.8g} % confidence a best method is among the "
+    text = f"With {percent(standing.level)} confidence a best method is among the "
     text += f"{standing.could_be_best(first)} of {standing.compared} marked yes"
     for kind in others:
         text += f"; for {ADDITIONAL_KINDS[kind].about} among {standing.could_be_best(kind)}"
@@ -138,7 +134,7 @@ def duplicates_text(standing: Standing) -> list[str]:
         for group in standing.duplicates[:_MOST_GROUPS]
     ]
     text = "; ".join([*groups, *_more(standing.duplicates, _MOST_GROUPS)])
-    return [f"Identical on every task: {text}."] if text else []
+    return ended(text and f"Identical on every task: {text}")
 
 
 def from_where(entry: Entry) -> str:
@@ -205,8 +201,7 @@ def marks(rows: Sequence[Row]) -> list[str]:
     single = list(dict.fromkeys(entry.method for entry in entries if entry.of_one_model))
     partial_results = any(row.rank is None and not row.entry.stopped for row in rows)
     return [
-        *([f"{runs}."] if runs else []),
-        *([f"{one_model_text(single, _MOST_NAMES)}."] if single else []),
+        *ended(runs, one_model_text(single, _MOST_NAMES)),
         *([PARTIAL_NOTE] if partial_results else []),
         *([COPIES_NOTE] if any(entry.copies for entry in entries) else []),
         *([f"{listing(prefixes, _MOST_NAMES)}: {PREFIX_NOTE}"] if prefixes else []),

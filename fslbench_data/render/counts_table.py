@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from analysis_sql.comparison.verdicts import BETTER, WORSE
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
-from fslbench_data.render.interval_text import CLAIMS, KIND_NAMES, STOPPED_NOTE
+from fslbench_data.render.interval_text import CLAIMS, KIND_NAMES, STOPPED_NOTE, percent
 from fslbench_data.render.table import Column, Table, right
-from fslbench_data.scoring.report import Report, counts_where_reused, verdict_counts
+from fslbench_data.scoring.report import HEADINGS, Report, counts_where_reused, verdict_counts
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
@@ -66,18 +66,12 @@ def _groups(report: Report) -> list[list[Row]]:
     for reuses, name in ((False, "all"), (True, "all that reuse images")):
         sets = [s for s in _about_new_images(report) if s.counted.any() and s.leaves_out is reuses]
         rows = [_counts(task_set) for task_set in sets]
-        if len(rows) > 1:
-            rows.append(_sums(rows, name))
-        groups.append(rows)
+        sums: Row = {SET: name, "T": None}
+        for key in dict.fromkeys(key for row in rows for key in row if key not in sums):
+            known = [row[key] for row in rows if row.get(key) is not None]
+            sums[key] = sum(known) if known else None
+        groups.append([*rows, sums] if len(rows) > 1 else rows)
     return groups
-
-
-def _sums(rows: Sequence[Row], name: str) -> Row:
-    sums: Row = {SET: name, "T": None}
-    for key in dict.fromkeys(key for row in rows for key in row if key not in sums):
-        known = [row[key] for row in rows if row.get(key) is not None]
-        sums[key] = sum(known) if known else None
-    return sums
 
 
 def _about_new_images(report: Report) -> list[TaskSetReport]:
@@ -119,12 +113,11 @@ def _counts(task_set: TaskSetReport) -> Row:
 
 
 def _title(report: Report) -> str:
-    return f"Conclusive comparisons, {100 * report.signature.level:.8g} % intervals"
+    return f"Conclusive comparisons, {percent(report.signature.level)} intervals"
 
 
 def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
     """Return the columns of rows without empty ones; `kept` stays."""
-    kinds = ("paired", *(kind.heading for kind in ADDITIONAL_KINDS.values()), "direct", "closed")
     known = {key for row in rows for key, value in row.items() if value is not None}
     return (
         Column(SET, itemgetter(SET)),
@@ -132,7 +125,7 @@ def _columns(rows: Sequence[Row]) -> tuple[Column, ...]:
         right("comparisons", itemgetter("comparisons")),
         *(
             right(key, methodcaller("get", key), "–")
-            for key in (*kinds, "kept", "turned", "inverted")
+            for key in (*HEADINGS, "kept", "turned", "inverted")
             if key in known or key == "kept"
         ),
     )

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from benchmark_spec.errors import listing
-from fslbench_data.render.interval_text import verdict_column, width_text
+from fslbench_data.render.interval_text import capital, percent, verdict_column, width_text
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.scoring.dataset_means import DatasetMean
 
@@ -24,11 +24,11 @@ def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False)
     singles = [row for row in means if row.versus is None]
     pairs = [row for row in means if row.versus is not None]
     what = f"{'harmonic ' if harmonic else ''}means over data sets"
-    title = f"{what[0].upper()}{what[1:]}"
+    title = capital(what)
     if not singles:
         note = "no method answers all of two or more data sets of some ways and shots (--dataset)"
         return [Table(title, (Column("method", str),), [], (note,))]
-    level = f"± {100 * singles[0].level:.8g} % CI"
+    level = f"± {percent(singles[0].level)} CI"
     tables = [_table(f"{title}, {level}", singles)]
     if pairs:
         tables.append(_table(f"Differences of {what}, {level}", pairs))

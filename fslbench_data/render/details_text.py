@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -26,6 +27,7 @@ from fslbench_data.render.interval_text import (
     UNBOUND_NOTE,
     by_queries_text,
     difference_text,
+    ended,
     labels,
     missing_text,
     one_model_text,
@@ -178,11 +180,9 @@ def _notes(task_set: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
                 f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}, "
                 "counted in intervals and verdicts."
             )
-    if text := one_model_text([s.method for s in scores if s.of_one_model]):
-        yield f"{text}."
     known = [s.method for s in task_set.scores if s.by_queries]
-    if text := by_queries_text(known, len(task_set.scores)):
-        yield f"{text}."
+    single = one_model_text([s.method for s in scores if s.of_one_model])
+    yield from ended(single, by_queries_text(known, len(task_set.scores)))
     yield from stopped_text(scores)
     if answered := [f"{s.method} answers {s.accuracy.tasks}" for s in scores if s.prefix]:
         yield (
@@ -190,11 +190,10 @@ def _notes(task_set: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
             "submission, whose tasks may have been chosen after seeing results; intervals are "
             "shown without a verdict (n/a)."
         )
-    pairs_by_reason: dict[str, list[tuple[str, str]]] = {}
-    for comparison in islice(task_set.comparisons, MOST_REASONS):
-        if comparison.reason:
-            pair = comparison.method, comparison.versus
-            pairs_by_reason.setdefault(comparison.reason, []).append(pair)
+    pairs_by_reason: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for c in islice(task_set.comparisons, MOST_REASONS):
+        pairs_by_reason[c.reason].append((c.method, c.versus))
+    pairs_by_reason.pop("", None)
     for reason, pairs in pairs_by_reason.items():
         common = next((name for name in pairs[0] if all(name in pair for pair in pairs)), "")
         others = [" and ".join(name for name in pair if name != common) for pair in pairs]
@@ -217,9 +216,7 @@ def _evidence(task_set: TaskSetReport, limit: int) -> Iterator[str]:
     """Say which methods may be the best, and what the tasks could have shown."""
     if task_set.ties is not None and task_set.displayed_kinds[0] != "closed":
         yield ties_text(task_set.ties)
-    rows = [row for row in range(len(task_set.requested)) if task_set.requested[row].any()][
-        :MOST_METHODS
-    ]
+    rows = np.flatnonzero(task_set.requested.any(axis=1)).tolist()[:MOST_METHODS]
     faultless = [
         f"{s.method} makes no error on {s.faultless.tasks} tasks: it may on up to "
         f"{_bounds(s.faultless)}."

@@ -140,9 +140,14 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def ended(*texts: str) -> list[str]:
+    """Return texts with a full stop, without the empty ones."""
+    return [f"{text}." for text in texts if text]
+
+
 def sentences(*texts: str) -> list[str]:
-    """Make sentences of texts, without the empty ones."""
-    return [f"{capital(text)}." for text in texts if text]
+    """Return texts with a full stop and a first letter in upper case, without the empty ones."""
+    return ended(*map(capital, texts))
 
 
 def percent(share: float) -> str:

@@ -50,10 +50,9 @@ def latex(
     """
     float_tables: list[list[Table]] = []
     for table in chain.from_iterable(map(fitting, tables)) if page is None else tables:
-        if table.continues and float_tables:
-            float_tables[-1].append(table)
-        else:
-            float_tables.append([table])
+        if not (table.continues and float_tables):
+            float_tables.append([])
+        float_tables[-1].append(table)
     floats, uses = [], Counter[str]()
     for group in float_tables:
         slug = re.sub(r"[^a-z0-9]+", "-", group[0].title.partition(":")[0].lower()).strip("-")
@@ -306,12 +305,7 @@ def in_parts(
     `lines` lines, each with the table's notes.
     """
     rows, head_columns, numbers = [*table.rows], table.columns[:heads], table.columns[heads:]
-    groups: list[list[Column]] = []
-    for column in numbers:
-        if column.group and groups and groups[-1][0].group == column.group:
-            groups[-1].append(column)
-        else:
-            groups.append([column])
+    groups = [[*group] for _, group in groupby(numbers, lambda column: column.group or column)]
     if most is None:  # parts are stacked, so that all columns are as wide as the widest
         room = points - sum(column_width(head, rows) for head in head_columns)
         widest = max(column_width(column, rows) for column in numbers)
@@ -332,10 +326,10 @@ def in_parts(
     for i, block in enumerate(blocks):
         float_number, position = divmod(i, parts_per_float)
         part = replace(table, columns=(*head_columns, *block), rows=rows)
-        if float_number:
-            part = replace(part, title=f"{what}, part {float_number + 1}{colon}{more}")
         if position:
             part = replace(part, title="", notes=(), continues=True)
+        elif float_number:
+            part = replace(part, title=f"{what}, part {float_number + 1}{colon}{more}")
         parts.append(part)
     return parts
 

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import comb
+from operator import attrgetter
 from statistics import mode
 from typing import Any, Literal
 
@@ -28,12 +29,13 @@ from fslbench_data.render.interval_text import (
     TRANSDUCTIVE,
     TRANSDUCTIVE_NOTE,
     by_queries_text,
-    capital,
     family_in,
     new_runs_text,
     one_model_text,
+    percent,
     plus_minus,
     runs_word,
+    sentences,
     span,
 )
 from fslbench_data.render.latex import (
@@ -232,8 +234,7 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     def csv(self) -> str:
         """Write a line per cell, numbers unrounded, in percentage points."""
         lines = _lines(self.content)
-        rows = (line.values() for line in lines)
-        return plain.csv_of_rows(lines[0], rows, str(self.content.signature))
+        return plain.csv_of_rows(lines[0], map(dict.values, lines), str(self.content.signature))
 
     def to_arrow(self) -> pa.Table:
         """Return the content of :meth:`csv` as a table."""
@@ -306,14 +307,12 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
 def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Column:
     """Return a column of cells; rows of its table are the positions of cells."""
 
-    def strong(row: int) -> bool:
-        return (cell := cells[row]) is not None and cell.strong
+    def of_cell(read: Callable[[PaperCell], Any], missing: Any) -> Callable[[int], Any]:
+        return lambda row: missing if (cell := cells[row]) is None else read(cell)
 
-    def of_cell(text: Callable[[PaperCell], str], missing: Any) -> Callable[[int], Any]:
-        return lambda row: missing if (cell := cells[row]) is None else text(cell)
-
+    strong, marks = of_cell(attrgetter("strong"), missing=False), of_cell(_cell_marks, "")
     column = right(name, of_cell(_cell_text, None), missing="–")
-    return replace(column, group=group, strong=strong, marks=of_cell(_cell_marks, ""))
+    return replace(column, group=group, strong=strong, marks=marks)
 
 
 def _lines(content: PaperContent) -> list[dict[str, Any]]:
@@ -385,7 +384,7 @@ def _label(content: PaperContent, row: PaperRow, names: Mapping[str, str]) -> st
 def _title(content: PaperContent, names: Mapping[str, str]) -> str:
     """Say what the numbers are, with the level and kinds of interval."""
     families = dict.fromkeys(family_in(column.scored, column.kind) for column in content.columns)
-    level = f"{100 * content.signature.level:.8g} %"
+    level = percent(content.signature.level)
     intervals = f"{level} intervals for {_about(content)} ({listing([*families])})"
     if not content.rows[0].versus:
         return f"Accuracy: mean ± half-width of {intervals}, in percent"
@@ -414,8 +413,7 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
     runs = [
         score.runs for score, column in content.scores if score.runs > 1 and column.kind != "closed"
     ]
-    if runs:
-        yield f"{new_runs_text(runs, runs_word(score for score, _ in content.scores))}."
+    yield from sentences(new_runs_text(runs, runs_word(score for score, _ in content.scores)))
     sets = content.sets
     if grouped := dict.fromkeys(
         c.dataset for c in sets if c.of.units.groups and c.kind != "closed"
@@ -436,8 +434,8 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
         )
     if None in all_cells:
         yield "–: not answered."
-    if single := dict.fromkeys(score.method for score, _ in content.scores if score.of_one_model):
-        yield f"{capital(one_model_text([*single], 4))}."
+    single = dict.fromkeys(score.method for score, _ in content.scores if score.of_one_model)
+    yield from sentences(one_model_text([*single], 4))
     yield from _queries_text(content)
     if any(
         cell.verdict is None and cell.interval.kind == "open" and ABOVE < cell.interval.mean < 100.0
@@ -452,14 +450,12 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
     yield f"FSLBench {content.signature.package_version}, {_release(content)}."
 
 
-def _queries_text(content: PaperContent) -> Iterator[str]:
+def _queries_text(content: PaperContent) -> list[str]:
     """Say which methods have intervals for new images that use which queries were right.
 
     Those on sets of all classes at once always do; if there are no others, nothing is said.
     """
     scores = [(score, column) for score, column in content.scores if column.kind == "images"]
-    if not any(score.by_queries for score, _ in scores):
-        return
     by_tasks = {
         score.method
         for score, column in scores
@@ -468,8 +464,9 @@ def _queries_text(content: PaperContent) -> Iterator[str]:
     names = dict.fromkeys(score.method for score, _ in scores if score.method not in by_tasks)
     n_methods = len(content.methods)
     others = "; ± of others takes tasks as a whole" if len(names) < n_methods else ""
-    if names:
-        yield f"{capital(by_queries_text([*names], n_methods, 4))}{others}."
+    if names and any(score.by_queries for score, _ in scores):
+        return sentences(by_queries_text([*names], n_methods, 4) + others)
+    return []
 
 
 def _tasks_text(content: PaperContent) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from msgspec.structs import replace
 from rich.console import Console
-from rich.text import Text
 
 from fslbench_data.release.chosen_queries import chosen_queries
 from fslbench_data.release.release import Release
-from fslbench_data.render.console import print_table
+from fslbench_data.render.console import print_table, say
 from fslbench_data.render.table import Column, Table, right
 
 
@@ -54,23 +54,19 @@ def _held(release: Release, datasets: Collection[str]) -> list[dict[str, Any]]:
         for name in release.methods
         for method, dataset, _ in release.reference(name, only=()).bindings
     ]
-    held, having = [], release.datasets_with
+    having = release.datasets_with
     about = ("name", "title", "n_classes", "n_superclasses", "n_images", "licence")
-    for dataset in release.manifest.datasets:
-        if (name := dataset.name) not in datasets:
-            continue
-        held.append(
-            {
-                **{key: getattr(dataset, key) for key in about},
-                "images": name in having("images"),
-                "features": [b for b in release.backbones if name in having("features", b)],
-                "attributes": [
-                    a for a in release.attribute_sets if name in having("attributes", a)
-                ],
-                "methods": [*dict.fromkeys(m for m, d in answered if d == name)],
-            }
-        )
-    return held
+    return [
+        {
+            **{key: getattr(dataset, key) for key in about},
+            "images": (name := dataset.name) in having("images"),
+            "features": [b for b in release.backbones if name in having("features", b)],
+            "attributes": [a for a in release.attribute_sets if name in having("attributes", a)],
+            "methods": [*dict.fromkeys(m for m, d in answered if d == name)],
+        }
+        for dataset in release.manifest.datasets
+        if dataset.name in datasets
+    ]
 
 
 def task_sets_table(release: Release, datasets: Collection[str]) -> Table:
@@ -95,10 +91,7 @@ def print_release(
     release: Release, datasets: Sequence[str], screen: Console, *, sets: bool
 ) -> None:
     """Print a line per data set, and with `sets` its features, methods and task sets."""
-
-    def say(text: str, style: str = "") -> None:
-        screen.print(Text(text, style=style))
-
+    tell = partial(say, screen)
     manifest, n_task_sets = release.manifest, Counter(s.dataset for s in release.task_sets)
     held = sorted(_held(release, datasets), key=lambda row: datasets.index(row["name"]))
 
@@ -114,25 +107,24 @@ def print_release(
         right("reference methods", lambda row: len(row["methods"])),
         Column("holds", holds),
     )
-    say(f"release {release}#{manifest.digest[:12]}", "bold")
+    tell(f"release {release}#{manifest.digest[:12]}", "bold")
     commit = f", commit {release.hub.partition('@')[2]}" if release.hub else ""
-    say(f"{manifest.description}\n\nfrom {release.files.where}{commit}\n")
+    tell(f"{manifest.description}\n\nfrom {release.files.where}{commit}\n")
     print_table(Table("", columns, held), screen, whole=True, heading=8)
     if not sets:
-        say("\ntask sets and fingerprints of a data set: --dataset NAME; of all: --format json")
+        tell("\ntask sets and fingerprints of a data set: --dataset NAME; of all: --format json")
         return
     for row in held:
-        say(f"\n{row['name']}: {_held_text(row)}")
-    say("")
+        tell(f"\n{row['name']}: {_held_text(row)}")
+    tell("")
     table = task_sets_table(release, datasets)
     shown = ("data set", "task set", "T", "reuses images", "fingerprint")
     kept = tuple(column for column in table.columns if column.name in shown)
     print_table(replace(table, title="", columns=kept), screen, whole=True, heading=8)
-    if choices := chosen_queries(release, datasets):
-        say("")
-        for choice in choices:
-            say(f"{choice.dataset}/{', '.join(choice.task_sets)}: {choice}")
-    say(
+    for number, choice in enumerate(chosen_queries(release, datasets)):
+        before = "" if number else "\n"
+        tell(f"{before}{choice.dataset}/{', '.join(choice.task_sets)}: {choice}")
+    tell(
         "\nThe first 12 digits of a fingerprint are enough in a file of results; --format json "
         "gives them whole, and the configurations for datasets.load_dataset.",
         "dim",

@@ -233,9 +233,7 @@ def headings(sets: Sequence[TaskSetInfo]) -> list[str]:
     shots_suffice = one_way and len({*protocols}) == len({p.shot for p in protocols})
     if all(suite_of(name.suite).whole for name in names):
         shots_suffice = len({(s.dataset, s.protocol.shot) for s in sets}) == len(sets)
-    if shots_suffice:
-        return [f"{p.shot}-shot" for p in protocols]
-    return [str(p) for p in protocols]
+    return [f"{p.shot}-shot" if shots_suffice else str(p) for p in protocols]
 
 
 def _column(
@@ -261,7 +259,7 @@ def _column(
         highest = max(task_set.scores[i].accuracy.mean for i in judged)
     cells: list[PaperCell | None] = []
     for row in rows:
-        if not {*row.names} <= {*position}:
+        if not position.keys() >= {*row.names}:
             cells.append(None)
             continue
         scores = [task_set.scores[position[name]] for name in row.names]

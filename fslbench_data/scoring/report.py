@@ -24,6 +24,9 @@ from fslbench_data.scoring.task_set_report import (
     TaskSetReport,
 )
 
+HEADINGS = ("paired", *(kind.heading for kind in ADDITIONAL_KINDS.values()), "direct", "closed")
+"""Kinds of comparison whose verdicts are counted."""
+
 
 class Report(Struct, frozen=True, dict=True):
     """All scores and comparisons of a submission.
@@ -139,9 +142,8 @@ def counts_where_reused(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCount
     ``closed`` are the paired verdicts by the primary interval of these sets.
     """
     counts = verdict_counts(sets)
-    headings = ["paired", *(kind.heading for kind in ADDITIONAL_KINDS.values())]
-    names = ["closed", *headings[1:]]
-    return {n: counts[h] for n, h in zip(names, headings, strict=True) if h in counts}
+    names = {heading: heading for heading in HEADINGS[:-2]} | {"paired": "closed"}
+    return {name: counts[heading] for heading, name in names.items() if heading in counts}
 
 
 def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
@@ -151,8 +153,7 @@ def verdict_counts(sets: Sequence[TaskSetReport]) -> dict[str, VerdictCounts]:
     :data:`MOST_COUNTED` comparisons, only the paired and direct verdicts are counted.
     """
     few = sum(int(task_set.requested.sum()) for task_set in sets) <= MOST_COUNTED
-    headings = ("paired", *(kind.heading for kind in ADDITIONAL_KINDS.values()), "direct", "closed")
-    parts: dict[str, list[NDArray[np.int8]]] = {heading: [] for heading in headings}
+    parts: dict[str, list[NDArray[np.int8]]] = {heading: [] for heading in HEADINGS}
     for task_set in sets:
         by_heading = {"paired": task_set.pairs.verdict, "direct": task_set.pairs.direct}
         if few:

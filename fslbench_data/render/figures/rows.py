@@ -35,8 +35,10 @@ from fslbench_data.render.interval_text import (
     family_in,
     new_runs_text,
     one_model_text,
+    percent,
     plus_minus,
     runs_word,
+    sentences,
     span,
     width_text,
 )
@@ -270,9 +272,9 @@ def conclusive(
     """
     masks = [each.counted for each in sets] if counted is None else counted
     included = [(each, mask) for each, mask in zip(sets, masks, strict=True) if mask.any()]
-    leading = [each.displayed_kinds[0] for each, _ in included]
+    leading = {each.displayed_kinds[0] for each, _ in included}
     first = next((kind for kind in ("open", "images") if kind in leading), "closed")
-    included = [pair for pair, kind in zip(included, leading, strict=True) if kind == first]
+    included = [(each, mask) for each, mask in included if each.displayed_kinds[0] == first]
     # if some pairs have verdicts by the field's habit, count only these, so that shares compare
     with_habit = [
         (each, mask & (claims_of(each).get(CLOSED_ERROR_BARS, np.int8(-1)) >= 0))
@@ -377,7 +379,7 @@ def _of_ladder(kind: str, report: Ladder, level: float, about: str, rows: Sequen
             expected="predictions, or class_correct, of one run",
             fix="choose other methods",
         )
-    intervals = f"{100 * level:.8g} % intervals, {report.kind} ({ESTIMANDS[report.kind]})"
+    intervals = f"{percent(level)} intervals, {report.kind} ({ESTIMANDS[report.kind]})"
     tasks = [len(counts) for steps in report.by_method.values() for counts in steps.values()]
     caption = f"{intervals}. {tasks_text(tasks)} a step."
     if left_out := report.left_out:
@@ -397,7 +399,7 @@ def queries(sweeps: Iterable[str | Path]) -> Figure:
             sweep = parsed_json(path.read_bytes())
             name = f"{sweep['dataset']}, {sweep['method']}, {sweep['way']}w{sweep['shot']}s"
             name = f"{name} ({path.stem})" if any(name == row["sweep"] for row in rows) else name
-            drawn = f"{100 * sweep['level']:.8g} % open intervals, {sweep['seeds']} seeds a point"
+            drawn = f"{percent(sweep['level'])} open intervals, {sweep['seeds']} seeds a point"
             tasks = [float(row["tasks"]) for row in sweep["rows"]]
             about[f"{name}: {drawn}, T = {min(tasks):.8g} to {max(tasks):.8g} tasks"] = None
             rows += [
@@ -449,18 +451,17 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
         for kind in each.displayed_kinds[:end]
         if kind in each.units.bounded
     ]
-    note = f" {AT_MOST} for {listing([*dict.fromkeys(bounded)])}." if bounded else ""
+    bound = f"{AT_MOST} for {listing([*dict.fromkeys(bounded)])}" if bounded else ""
     with_runs = [each for each in sets if each.displayed_kinds[0] != "closed"]
     several = [score for each in with_runs for score in each.scores if score.runs > 1]
-    if text := new_runs_text({s.runs for s in several}, runs_word(several)):
-        note += f" {text}."
-    return f"{100 * sets[0].level:.8g} % intervals: {about}. {tasks_text(tasks)}.{note}"
+    runs = new_runs_text({s.runs for s in several}, runs_word(several))
+    first = f"{percent(sets[0].level)} intervals: {about}"
+    return " ".join(sentences(first, tasks_text(tasks), bound, runs))
 
 
 def _of_one_model(names: Iterable[str]) -> str:
     """Return a sentence for the caption on methods with one training run; empty without any."""
-    text = one_model_text([*dict.fromkeys(names)])
-    return f" {capital(text)}." if text else ""
+    return "".join(f" {text}" for text in sentences(one_model_text([*dict.fromkeys(names)])))
 
 
 def _without_verdict(labels: Sequence[str], reason: str) -> str:
@@ -486,8 +487,7 @@ def on_sets(title: str, sets: Sequence[TaskSetReport]) -> str:
 
 def _both_ends(intervals: Sequence[Interval | DatasetMean]) -> dict[str, float | None]:
     """Return the ends of the first interval and of the next, which are None if there is none."""
-    second = intervals[1] if len(intervals) > 1 else None
-    return ends(intervals[0]) | ends(second, "{}_new")
+    return ends(intervals[0]) | ends(next(iter(intervals[1:]), None), "{}_new")
 
 
 def ends(interval: Interval | DatasetMean | None, key: str = "{}") -> dict[str, float | None]:

@@ -8,6 +8,7 @@ import shlex
 from base64 import b64encode
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from html import escape
 from math import isnan
 from pathlib import Path
@@ -27,7 +28,7 @@ from fslbench_data.files import write_whole
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import OTHERS, VERDICT_NAMES, Figure
-from fslbench_data.render.interval_text import CLAIMS, unseen_text
+from fslbench_data.render.interval_text import CLAIMS, percent, unseen_text
 from fslbench_data.render.page import INDEX
 from fslbench_data.render.page.pictures import Images, hard_tasks, pictures_html
 from fslbench_data.render.summary_text import summary_paper
@@ -35,7 +36,7 @@ from fslbench_data.render.templating import template
 from fslbench_data.scoring.bias import Ladder, bias_on
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import no_results, report_on
-from fslbench_data.scoring.scores import PREFIX, Score
+from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.selection import Names, Selected, Selection, Sources, select
 from fslbench_data.scoring.summary import Summary, summarize
 from fslbench_data.scoring.task_set_report import TaskSetReport
@@ -86,10 +87,7 @@ def page_content(
     levels = sorted({*LEVELS, main_level})
     reports: dict[float, Report] = {}
     for level in levels:
-
-        def say(task_set: str, percent: str = f"{100 * level:.8g} %") -> None:
-            progress(f"{percent}, {task_set}")
-
+        say = partial(lambda at, task_set: progress(f"{at}, {task_set}"), percent(level))
         at_other_level = next(iter(reports.values()), None)
         reports[level] = report_on(selected, level, say, at_other_level)
     main = reports[main_level]
@@ -253,7 +251,10 @@ def _at_level(
         note = unseen_text(report.design.classes, report.level)
     return {
         "note": note,
-        "half": {kind: [_halfwidth(score, kind) for score in report.scores] for kind in kinds},
+        "half": {
+            kind: [getattr(s.intervals.get(kind), "halfwidth", None) for s in report.scores]
+            for kind in kinds
+        },
         "contest": [position[name] for name in ties.methods] if ties else [],
         "tied": {
             kind: [position[name] for name in tied]
@@ -268,10 +269,6 @@ def _at_level(
         },
         "reason": {k: reason for k, reason in reasons.items() if reason},
     }
-
-
-def _halfwidth(score: Score, kind: IntervalKind) -> float | None:
-    return score.intervals[kind].halfwidth if kind in score.intervals else None
 
 
 def _json_numbers(values: Floats) -> list[float | None]:
@@ -295,14 +292,10 @@ def _conclusive(
         groups.setdefault(name, []).append((by_level, counted))
     figures: dict[str, Values] = {}
     for name, group in groups.items():
-        masks = [counted for _, counted in group]
-        if any(mask.any() for mask in masks):
-            figures[name] = {
-                str(level): figure_values(
-                    rows.conclusive([by_level[level] for by_level, _ in group], masks)
-                )
-                for level in levels
-            }
+        sets_of, masks = zip(*group, strict=True)
+        for level in levels if any(mask.any() for mask in masks) else ():
+            figure = rows.conclusive([by_level[level] for by_level in sets_of], masks)
+            figures.setdefault(name, {})[str(level)] = figure_values(figure)
     return figures
 
 
