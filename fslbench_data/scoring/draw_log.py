@@ -216,42 +216,44 @@ def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
 
 
 def on_same_draws(methods: list[Drawn], images: Ints) -> tuple[list[list[Drawn]], dict[str, str]]:
-    """Group methods that answer the same images in the same draws.
+    """Group methods that answer the same draws, on the images that all of a group answer.
 
-    A method with a single draw joins every group that leaves no image out.  Two methods that leave
-    out different images form a group of their own, on the images that both answer.  `images` are
-    the images' classes.  Returns also notes on such pairs, and on pairs that are not compared.
+    A method with a single draw joins every group.  `images` are the images' classes.  Returns also
+    notes on images that are left out, by the names of the methods, and on pairs that are not
+    compared.
     """
-    groups: dict[tuple[object, bytes], list[Drawn]] = {}
+    single = [method for method in methods if len(method.draws) == 1]
+    several: dict[tuple[str, ...], list[Drawn]] = {}
     for method in sorted(methods, key=lambda method: -len(method.draws)):
-        single = len(method.draws) == 1
-        complete = [g for g in groups.values() if not np.isnan(g[0].right).any()] if single else []
-        for group in complete:
-            group.append(method)
-        if not complete:
-            key = None if single else method.draws, np.isnan(method.right).tobytes()
-            groups.setdefault(key, []).append(method)
-    grouped, notes = [sorted(group, key=methods.index) for group in groups.values()], {}
-    for one, other in combinations(methods, 2):
-        if any(one in group and other in group for group in grouped):
+        if len(method.draws) > 1:
+            several.setdefault(method.draws, []).append(method)
+    grouped: list[list[Drawn]] = []
+    notes: dict[str, str] = {}
+    for alike in several.values() or [[]]:
+        group = [method for method in methods if method in alike or method in single]
+        answered = [~np.isnan(method.right) for method in group]
+        common = np.logical_and.reduce(np.broadcast_arrays(*answered))
+        names = listing([method.name for method in group], 4)
+        if any(np.unique(images[in_draw]).size <= images.max() for in_draw in common):
+            notes[names] = "not compared, since a draw has no image of some class that all answer"
+            grouped += [[method] for method in group if [method] not in grouped]
             continue
-        pair = f"{one.name} - {other.name}"
-        if one.draws != other.draws and 1 not in (len(one.draws), len(other.draws)):
+        if any((common != own).any() for own in answered):
+            numbers = common.sum(axis=1)
+            fewest, most = int(numbers.min()), int(numbers.max())
+            n = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+            notes[names] = f"on the {n} of {images.size:,} images a draw that all answer"
+            group = [replace(m, right=np.where(common, m.right, np.nan)) for m in group]
+        grouped.append(group)
+    for one, other in combinations(methods, 2):
+        if one.draws != other.draws and one not in single and other not in single:
             draws = " and ".join(
                 listing([draw.removesuffix(".0") for draw in method.draws], 4)
                 for method in (one, other)
             )
-            notes[pair] = f"not compared, since their draws differ ({draws})"
-            continue
-        common = ~np.isnan(one.right + other.right)
-        if any(np.unique(images[in_draw]).size <= images.max() for in_draw in common):
-            notes[pair] = "not compared, since a draw has no image of some class that both answer"
-            continue
-        numbers = common.sum(axis=1)
-        fewest, most = int(numbers.min()), int(numbers.max())
-        n = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-        notes[pair] = f"compared on the {n} of {images.size:,} images a draw that both answer"
-        grouped.append([replace(m, right=np.where(common, m.right, np.nan)) for m in (one, other)])
+            notes[f"{one.name} - {other.name}"] = (
+                f"not compared, since their draws differ ({draws})"
+            )
     return grouped, notes
 
 

@@ -319,15 +319,16 @@ def test_what_is_not_compared_is_said():
     assert "adapter - prompt at 1 shot, adapter - prompt at 16 shots." in text
 
 
-def test_images_that_one_of_two_methods_leaves_out():
+def test_images_that_one_of_the_methods_leaves_out():
+    """All are compared on what all answer, in every draw; tables and figures have one task set."""
     few = _lacking({"prompt": (3,)}, draws=(1, 2))
     report = fb.all_ways(few)
     text = " ".join(str(report).split())
-    assert "Compared on the 39 to 40 of 40 images a draw that both answer: adapter - p" in text
-    assert [each.scored.dataset for each in report.sets] == ["log", "log2", "log3", "log4"]
-    pairs = [each.methods for each in report.sets[2:]]
-    assert pairs == [("adapter", "prompt"), ("prompt", "zero-shot")]
-    assert len(rows(report, report.log)[0]) == 3
+    said = "On the 39 to 40 of 40 images a draw that all answer: adapter, prompt, zero-shot."
+    assert said in text
+    (task_set,) = report.sets
+    assert task_set.methods == ("adapter", "prompt", "zero-shot")
+    assert [column.heading for column in fb.table(report).content.columns] == ["16-shot"]
     own = [
         row
         for row in few
@@ -336,6 +337,15 @@ def test_images_that_one_of_two_methods_leaves_out():
     x, y = _right(3, seed=len("adapter")), _right(3, seed=len("prompt"))
     kept = np.arange(40) != 3
     _same(_rows(own)[1][0], "images", spread((x - y)[:, kept], OWNER[kept], 0.95))
+    third = {"adapter": range(20, 30), "prompt": range(30, 40), "zero-shot": ()}
+    apart = [
+        row
+        for row in LOG
+        if row["draw"] != 1 or int(row["image"].removesuffix(".jpg")) not in third[row["method"]]
+    ]
+    alone = fb.all_ways(apart)
+    assert [each.methods for each in alone.sets] == [("adapter",), ("prompt",), ("zero-shot",)]
+    assert "a draw has no image of some class that all answer" in " ".join(str(alone).split())
     half = [row for row in LOG if row["draw"] != 1 or row["class"] != "c2"]
     with pytest.raises(MissingTaskError, match=r"adapter answers no image of class 'c2' in draw"):
         fb.all_ways(half)
@@ -438,9 +448,9 @@ def test_many_kinds_of_logs(log, pool):
     pairs = [(one["shots"], (one["method"], one["versus"])) for one in differences]
     assert pairs == [*product(shots, combinations(named, 2))]
     for one in (*results, *differences):
-        x = _array(log, one["method"], one["shots"])
-        if one["versus"]:
-            x = x - _array(log, one["versus"], one["shots"])
+        arrays = {name: _array(log, name, one["shots"]) for name in named}
+        x = arrays[one["method"]] - (arrays[one["versus"]] if one["versus"] else 0.0)
+        x = x + 0.0 * sum(arrays.values())  # on what all answer
         for over, alike in (("images", True), ("classes", False)):
             overlap = one["shots"] / pool if pool else 0.0
             expected = spread(x, OWNER, 0.95, alike=alike, overlap=overlap)
