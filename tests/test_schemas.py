@@ -163,6 +163,21 @@ def test_columns_of_a_table_for_a_paper(tmp_path, root):
     assert _columns(_output(table, tmp_path, "csv")) == list(_sections(root)["table CSV"])
 
 
+def test_columns_of_results_with_all_classes(tmp_path, root):
+    log = [
+        {"method": method, "image": i, "class": i % 3, "predicted": i * (i % step) % 3, "draw": d}
+        for method, step in (("a", 4), ("b", 5))
+        for d in range(2)
+        for i in range(12)
+    ]
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, log)))
+    documented = list(_sections(root)["score Results with all classes at once"])
+    command = f"fslbench score {tmp_path}/log.jsonl"
+    assert _columns(_output(command, tmp_path, "csv")) == documented
+    for row in json.loads(_output(command, tmp_path, "json"))["all_classes"]:
+        assert list(row) == documented
+
+
 @pytest.mark.parametrize(("name", "schema"), [("scores", SCORES), ("comparisons", COMPARISONS)])
 def test_columns_of_frames_and_sql_tables_are_documented(name, schema, root):
     documented = _sections(root)[f"Frames and SQL tables {name}"]

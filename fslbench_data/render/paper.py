@@ -408,8 +408,8 @@ def _sentences(content: PaperContent, names: Mapping[str, str]) -> Iterator[str]
     if over := [column.over for column in content.columns if column.over]:
         yield f"mean: over {span(over)} data sets, each counting alike; ± for these data sets."
         if not content.rows[0].versus:
-            how = "fslbench score --means has their differences"
-            yield f"Means are not tested against each other: {how}."
+            how = "fslbench score --means has the differences"
+            yield f"The highest mean over data sets is bold; others are not tested: {how}."
     runs = [
         score.runs for score, column in content.scores if score.runs > 1 and column.kind != "closed"
     ]

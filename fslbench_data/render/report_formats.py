@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Literal
 
@@ -11,10 +11,11 @@ import numpy as np
 from msgspec import structs
 
 from analysis_sql.comparison.verdicts import Comparison, Verdict
-from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
+from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, ESTIMANDS, about_test_set
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.multiple_comparisons import Evidence, Ties
+from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import plus_minus, unseen_text
 from fslbench_data.render.log_text import sentence
@@ -111,7 +112,7 @@ def _content(report: Report) -> dict[str, Any]:
     content = {
         "signature": {"text": str(report.signature), **report.signature.as_json()},
         "estimands": {
-            **{str(kind): ESTIMANDS[kind] for kind in kinds},
+            **{str(kind): _estimand(kind, report.sets) for kind in kinds},
             "p_sign_flip": INDEPENDENT_TASKS,
         },
         "scores": [_score(score) for task_set in report.sets for score in task_set.scores],
@@ -139,6 +140,16 @@ def _content(report: Report) -> dict[str, Any]:
         return content | {"all_classes": values, "log": report.log}
     log = {"missing": reasons("missing"), "sentence": sentence(report, report.log)}
     return content | {"log": structs.asdict(report.log) | log}
+
+
+def _estimand(kind: IntervalKind, sets: Sequence[TaskSetReport]) -> str:
+    """Return what a kind of interval is about, in full."""
+    if kind == "closed" or not all(suite_of(each.scored.name.suite).whole for each in sets):
+        return ESTIMANDS[kind]
+    draws = max(each.scored.n_tasks for each in sets)
+    shots = max(each.scored.protocol.shot for each in sets)
+    images = f"{about_test_set(draws, shots)}, all answers weighted equally"
+    return images if kind == "images" else f"{ABOUT[kind]}, {images}"
 
 
 def _score(score: Score) -> dict[str, object]:
