@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from itertools import islice
@@ -78,6 +78,15 @@ def _copy(path: Path, folder: Path, key: list[Any]) -> Path:
     except OSError as error:
         raise SourceError(f"{path} cannot be copied: {error.strerror}") from None
     return copy
+
+
+def sizes_digest(release: Release, datasets: Iterable[str], images: Path | Literal[True]) -> str:
+    """Return a digest of the sizes of all pictures, to notice that a run goes on with others."""
+    digest = hashlib.sha256()
+    for dataset in datasets:
+        sizes = [path.stat().st_size for path in picture_paths(release, dataset, images)]
+        digest.update(json.dumps([dataset, sizes]).encode())
+    return digest.hexdigest()[:16]
 
 
 def input_kind(

@@ -19,7 +19,7 @@ from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, 
 from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
 from fslbench_data.evaluation.calling import Calls, MethodCallable, callable_name
-from fslbench_data.evaluation.inputs import FeaturesOf, Inputs, input_kind
+from fslbench_data.evaluation.inputs import FeaturesOf, Inputs, input_kind, sizes_digest
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import Progress, progress_bar
 from fslbench_data.release.release import Release, load_release
@@ -173,6 +173,9 @@ def evaluate(
         raise SpecError(
             "episodes differ in shape, and make no batch", fix="leave batch out, or these task sets"
         )
+    if folder is not None and journal is not None:
+        named = dict.fromkeys(info.dataset for info in infos)
+        run_identity["pictures"] = sizes_digest(release, named, folder)
     counts = {info: min(info.n_tasks, max_tasks or info.n_tasks) for info in infos}
     rule, rival_counts = None, dict[TaskSetInfo, NDArray[np.int64]]()
     if stop_when_conclusive is not None:

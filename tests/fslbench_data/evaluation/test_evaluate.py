@@ -405,6 +405,11 @@ def test_numbered_pictures_come_first(pictures, tmp_path):
             (tmp_path / MARK).write_text(mark)
         found = fb.evaluate(read, release, name="read", images=tmp_path)
         assert set(found.table.column("n_correct").to_pylist()) == {2}
+    kept = {"name": "read", "images": tmp_path, "journal": tmp_path / "journal"}
+    fb.evaluate(read, release, **kept)
+    (tmp_path / "00000007.png").write_text("0007")
+    with pytest.raises(OutputError, match="is of another run\n  where: pictures: "):
+        fb.evaluate(read, release, **kept)
     (tmp_path / "00000007.png").unlink()
     said = r"1 of 20 images of words are missing(.|\n)*00000007\.png(.|\n)*--pictures"
     with pytest.raises(SourceError, match=said):
