@@ -138,10 +138,10 @@ def _written(path: Path | None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(
-            f"cannot write {path}: {error.strerror or error}",
-            fix="make room and run it again, which goes on where it stopped; or name another file",
-        ) from None
+        fix = "make room and run it again, which goes on where it stopped; or name another file"
+        if isinstance(error, FileNotFoundError):
+            fix = "make the folder first"
+        raise OutputError(f"cannot write {path}: {error.strerror or error}", fix=fix) from None
 
 
 def _line(value: Any) -> bytes:

@@ -184,10 +184,11 @@ def labels(scores: Iterable[Score]) -> dict[str, str]:
 def plus_minus(interval: Interval, *, signed: bool = False) -> str:
     """Return an interval as text, such as ``81.20 ± 0.31``; in words where ±0 would mislead."""
     mean = f"{interval.mean:{'+' if signed else ''}z.2f}"
+    # runs may differ where tasks do not
+    if interval.constant and interval.tasks > 1 and not interval.halfwidth:
+        return f"{mean} on every task"
     if interval.halfwidth is None:
         return f"{mean}, no interval"
-    if interval.constant and not interval.halfwidth:  # runs may differ where tasks do not
-        return f"{mean} on every task"
     return f"{mean} ± {width_text(interval.halfwidth)}"
 
 

@@ -103,8 +103,9 @@ def below(set_plan: SetPlan, *, details: bool = True) -> list[str]:
     apart = " (as if runs did not differ)" if set_plan.pilot.runs.variance else ""
     needed = "; ".join(_half(units, variances.unit) for units in set_plan.half)
     lines.append(f"to halve ± of endless tasks{apart}: {needed}")
-    if details:
-        lines += [f"no interval for new {kind}: {why}" for kind, why in variances.why.items()]
+    for kind, why in variances.why.items():
+        if details or kind != "superclasses":
+            lines.append(f"no interval for new {kind}: {why}")
     return lines
 
 
