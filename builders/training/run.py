@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
-from math import cos, pi
+from math import cos, isfinite, pi
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +173,12 @@ def _step(
         loss = method.loss(episode, labelled) / training.episodes
         loss.backward()  # type: ignore[no-untyped-call]
         total += float(loss.detach())
+    if not isfinite(total):
+        raise MethodFailedError(
+            f"the loss of {settings.method} is {total}, not a number",
+            where=f"step {step + 1}",
+            fix="train with a lower rate, clip gradients, or see whether side and network fit",
+        )
     if training.clip:
         torch.nn.utils.clip_grad_norm_(method.parameters(), training.clip)
     optimizer.step()

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     BackboneError,
+    MethodFailedError,
     SourceError,
     SpecError,
     listing,
@@ -60,6 +61,8 @@ class Trained:
         load, device = Inputs(self.settings.data).plain, next(self.method.parameters()).device
         with torch.no_grad():
             scores = self.method.scores(load(support).to(device), load(query).to(device))
+        if not bool(torch.isfinite(scores).all()):
+            raise MethodFailedError("scores are not numbers", fix="see whether the training failed")
         positions: NDArray[np.int64] = scores.argmax(dim=1).cpu().numpy()
         return positions
 

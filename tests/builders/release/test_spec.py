@@ -68,6 +68,7 @@ def test_a_suite_reads_protocols_as_its_task_sets_do(tmp_path):
     names = CUB + 'task_sets = ["allway-30w1s180q", "episodes-30w1s180q"]\n'
     (listed,), (named,) = (spec_in(tmp_path, HEAD + text).datasets for text in (suites, names))
     assert listed.every_task_set == named.every_task_set
+    preflight.check_there(spec_in(tmp_path, HEAD + names), None, Settings())  # as many as there are
 
 
 def test_what_is_listed_twice_by_the_choice_of_queries_is_there_once(tmp_path):

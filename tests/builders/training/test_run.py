@@ -13,7 +13,13 @@ from msgspec import structs
 from PIL import Image
 from small_runs import stopped_at
 
-from benchmark_spec.errors import BackboneError, SourceError, SpecError, UnknownNameError
+from benchmark_spec.errors import (
+    BackboneError,
+    MethodFailedError,
+    SourceError,
+    SpecError,
+    UnknownNameError,
+)
 from benchmark_spec.protocol import Protocol
 from builders.features import Settings, precomputed
 from builders.features.backbones import check_weights, load_backbone
@@ -128,6 +134,14 @@ def test_it_learns(images, tmp_path):
 def test_classes_that_are_too_small(images, tmp_path):
     with pytest.raises(SpecError, match=r"1 of \d classes have at least 9 images"):
         run.train(_trained_by(episode="3w3s6q"), images, images, tmp_path)
+
+
+def test_a_training_that_diverges_ends(images, tmp_path):
+    diverging = _trained_by(optimizer="sgd", rate=1e30)
+    with pytest.raises(
+        MethodFailedError, match=r"the loss of \w+ is (nan|inf), not a number\n.*step"
+    ):
+        run.train(diverging, images, images, tmp_path / "r")
 
 
 def test_a_step_s_gradient_is_clipped(images, tmp_path):
