@@ -134,7 +134,7 @@ def _check_suites(dataset: DatasetSpec, where: str) -> None:
         if not suite_of(name).uniform:
             raise SpecError(
                 f"{where}: {name} sets cannot be left out, since readers cannot draw them",
-                expected="drawn lists suites that are drawn uniformly: closed, pooled, allway",
+                expected="drawn lists suites that are drawn uniformly: closed, pooled, allway, episodes",
             )
     if dataset.test and not any(suite.whole for suite in dataset.every_suite):
         raise SpecError(
@@ -162,10 +162,11 @@ def _check_methods(dataset: DatasetSpec, where: str) -> None:
         names = [known.name for known in dataset.every_suite]
         if suite not in names:
             raise UnknownNameError("suite", suite, names, where=f"{where}, methods_of")
-    of_suites = (head for methods in dataset.methods_of.values() for head in methods.heads)
-    for head in (*dataset.heads, *of_suites):
-        if head not in HEADS:
-            raise UnknownNameError("head", head, HEADS, where=where)
+    for heads in (dataset.heads, *(methods.heads for methods in dataset.methods_of.values())):
+        if unknown := [head for head in heads if head not in HEADS]:
+            raise UnknownNameError("head", unknown[0], HEADS, where=where)
+        if twice := [head for head in heads if heads.count(head) > 1]:
+            raise SpecError(f"{where}: head {twice[0]} stands there twice")
     if EPISODES in dataset.every_suite:
         methods = dataset.methods_of.get(EPISODES.name)
         heads = methods.heads if methods else dataset.heads

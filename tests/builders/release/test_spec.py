@@ -284,6 +284,7 @@ CASES = (
     (_tuned("mobilenet_v2", "open-2w2s1q", f'task_sets = ["open-2w2s"]\n{NETWORK}'), "no name yet"),
     (_tuned("mobilenet_v2", "episodes-5w5s5q", EPISODES), "cannot answer episodes-5w5s5q"),
     (_tiny(f'{LITE}heads = ["NC"]\n'), "did you mean 'NCC'"),
+    (_tiny(f'{LITE}heads = ["NCC", "LR", "NCC"]\n'), "head NCC stands there twice"),
     (_tiny(f'{LITE}heads = ["LR"]\n{EPISODES}'), "LR cannot answer episodes"),
     (_tiny('backbones = ["mobilenet_v2"]\n'), "backbones are for reference methods"),
     (_tiny('backbones = ["timm:test_vit@x.pth-pca8"]\nheads = ["NCC"]\n'), "is a projection"),
