@@ -71,7 +71,8 @@ def bias_tables(report: BiasReport) -> list[Table]:
 def _notes(ladder: Ladder) -> tuple[str, ...]:
     notes = [inter_class_note(ladder)] if ladder.inter_class else []
     if ladder.left_out:
-        notes.append(f"Not shown, without counts by class: {', '.join(ladder.left_out)}.")
+        left_out = ", ".join(ladder.left_out)
+        notes.append(f"Not shown, without counts by class or with a rule to stop: {left_out}.")
     if ladder.prefixes:
         notes.append(f"Nothing is concluded about {listing(ladder.prefixes, 10)}: {PREFIX}.")
     several = [

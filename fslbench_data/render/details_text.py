@@ -176,9 +176,10 @@ def _notes(task_set: TaskSetReport, scores: Sequence[Score]) -> Iterator[str]:
     """Say what a reader of one table must know of its methods and intervals."""
     for s in scores:
         if s.run_spread is not None:
+            counted = "not counted" if [*s.intervals] == ["closed"] else "counted"
             yield (
                 f"{s.method}: {s.runs} runs, standard deviation between them {s.run_spread:.2f}, "
-                "counted in intervals and verdicts."
+                f"{counted} in intervals and verdicts."
             )
     known = [s.method for s in task_set.scores if s.by_queries]
     single = one_model_text([s.method for s in scores if s.of_one_model])

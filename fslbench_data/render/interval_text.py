@@ -93,6 +93,8 @@ def several_runs_text(
     """
     if not names:
         return ""
+    if all([*score.intervals] == ["closed"] for score in scores):
+        return f"{runs_word(scores)}, which ± and verdicts do not count: {listing(names, most)}"
     text = f"{runs_word(scores)}{column}, counted in ± and verdicts: {listing(names, most)}"
     if alike := [*dict.fromkeys(score.method for score in scores if score.run_spread == 0)]:
         text += f"; all runs of {listing(alike, most)} have one mean (copies?)"

@@ -383,7 +383,9 @@ def _of_ladder(kind: str, report: Ladder, level: float, about: str, rows: Sequen
     tasks = [len(counts) for steps in report.by_method.values() for counts in steps.values()]
     caption = f"{intervals}. {tasks_text(tasks)} a step."
     if left_out := report.left_out:
-        caption += f" Not shown, without counts by class: {', '.join(left_out)}."
+        caption += (
+            f" Not shown, without counts by class or with a rule to stop: {', '.join(left_out)}."
+        )
     named = {row["method"] for row in rows if row.get("named") != OTHERS}
     caption += _of_one_model(name for name in report.of_one_model if name in named)
     title = f"{report.dataset}/{report.name}: {about}"

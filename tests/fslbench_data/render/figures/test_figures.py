@@ -122,7 +122,7 @@ def test_ladders_without_counts_by_class(embedded, tmp_path):
     common = ["plot", "ladder", str(path), "--task-set", LADDER]  # one step of it is answered
     printed(*common, "-o", tmp_path / "x.svg")
     caption = (tmp_path / "x.caption.txt").read_text(encoding="utf-8")
-    assert "Not shown, without counts by class: mine" in caption
+    assert "Not shown, without counts by class or with a rule to stop: mine" in caption
     result = invoke(*common, "--method=mine", "-o", tmp_path / "y.svg")
     assert result.exit_code == 2
     assert "which classes it answers rightly" in result.output
