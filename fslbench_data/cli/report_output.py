@@ -131,18 +131,27 @@ def write_means(report: Report, to: Output, *, harmonic: bool) -> None:
     from fslbench_data.render.dataset_mean_tables import dataset_mean_tables
     from fslbench_data.render.table import csv_of_rows, json_text
     from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table
+    from fslbench_data.scoring.task_set_report import own_methods
 
     signature = str(report.signature)
     means = report.harmonic_means if harmonic else report.dataset_means
 
+    shown = {row.method for row in means}
+    left_out = dict.fromkeys(
+        name for task_set in report.averaged for name in own_methods(task_set) if name not in shown
+    )
+
     def rows() -> list[dict[str, Any]]:  # as SQL has them
         return dataset_mean_table(means).to_pylist()  # type: ignore[no-any-return]
+
+    def tables() -> list[Table]:
+        return dataset_mean_tables(means, [*left_out], harmonic=harmonic)
 
     to.write(
         csv=lambda: csv_of_rows(DATASET_MEANS.names, map(dict.values, rows()), signature),
         json=lambda: json_text({"signature": signature, "means": rows()}),
-        table=lambda console: _print(dataset_mean_tables(means, harmonic=harmonic), console),
-        paper=lambda: (dataset_mean_tables(means, harmonic=harmonic), signature, ()),
+        table=lambda console: _print(tables(), console),
+        paper=lambda: (tables(), signature, ()),
     )
 
 

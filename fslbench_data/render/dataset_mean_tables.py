@@ -19,8 +19,13 @@ NOTE = (
 )
 
 
-def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False) -> list[Table]:
-    """Return a table of the methods' means, and one of the differences of pairs."""
+def dataset_mean_tables(
+    means: Sequence[DatasetMean], left_out: Sequence[str] = (), *, harmonic: bool = False
+) -> list[Table]:
+    """Return a table of the methods' means, and one of the differences of pairs.
+
+    A note names the methods `left_out`, which do not answer all data sets.
+    """
     singles = [row for row in means if row.versus is None]
     pairs = [row for row in means if row.versus is not None]
     what = f"{'harmonic ' if harmonic else ''}means over data sets"
@@ -33,7 +38,12 @@ def dataset_mean_tables(means: Sequence[DatasetMean], *, harmonic: bool = False)
     if pairs:
         tables.append(_table(f"Differences of {what}, {level}", pairs))
     over = "; ".join(listing(names, 12) for names in dict.fromkeys(row.datasets for row in means))
-    return [*tables[:-1], replace(tables[-1], notes=(f"Data sets: {over}.", NOTE))]
+    notes = [f"Data sets: {over}.", NOTE]
+    if left_out:
+        notes.append(
+            f"Not shown, without all tasks of all these data sets: {listing(left_out, 4)}."
+        )
+    return [*tables[:-1], replace(tables[-1], notes=tuple(notes))]
 
 
 def _table(title: str, rows: Sequence[DatasetMean]) -> Table:

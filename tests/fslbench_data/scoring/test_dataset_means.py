@@ -103,6 +103,8 @@ def test_means_are_of_whole_task_sets_whose_tasks_were_fixed(tmp_path):
     said = {f"stopped {DATASETS[1]}/{TASK_SET}": {"stopping": {"versus": "a", "level": 0.95}}}
     report = _scored(tmp_path, parts, said)
     assert {row.method for row in report.dataset_means} == {"a"}
+    text = printed("score", tmp_path / "x.parquet", "--means")
+    assert "Not shown, without all tasks of all these data sets: stopped." in " ".join(text.split())
     half = {"a": None, "half": 300}  # of 600, which such a set declares, too
     of = [(m, d, half[m] if d == "digits" else None) for m in half for d in ("digits", "emoji")]
     parts = [answers(m, d, "closed-5w5s5q", 0.8, tasks=number) for m, d, number in of]
