@@ -134,7 +134,7 @@ def _check_suites(dataset: DatasetSpec, where: str) -> None:
         if not suite_of(name).uniform:
             raise SpecError(
                 f"{where}: {name} sets cannot be left out, since readers cannot draw them",
-                expected="drawn lists suites that are drawn uniformly: closed, pooled, allway, episodes",
+                expected="suites that are drawn uniformly: closed, pooled, allway, episodes",
             )
     if dataset.test and not any(suite.whole for suite in dataset.every_suite):
         raise SpecError(
