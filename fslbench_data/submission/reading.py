@@ -208,6 +208,8 @@ ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
 MOST_NESTED = 64
 """Levels of JSON that are read; a submission has two."""
 
+_LINES = "an object a line, whose values are texts, numbers and lists of numbers"
+_AS_LINES = "write each answer as a line of its own, with json.dumps"
 _JSON_TEXT = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*"')
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _QUOTED_CELL = re.compile(r'(?<![^,])"(?:[^"]++|"")*+"(?![^,])')
@@ -381,13 +383,7 @@ def _json_rows(path: Path) -> list[dict[str, Any]]:
                 except (ValueError, RecursionError) as error:
                     row = error
                 if not isinstance(row, dict):
-                    why = f": {printable(row)}" if isinstance(row, Exception) else ""
-                    raise UnreadableError(
-                        f"{path} cannot be read as {path.suffix[1:]}: line {number} is not one "
-                        f"object{why}",
-                        expected="a JSON object a line",
-                        fix="write each row as a line of its own, with json.dumps",
-                    )
+                    raise _no_object(path, number, row)
                 rows.append(row)
     return rows
 
@@ -400,22 +396,25 @@ def check_lines(path: Path) -> None:
     removing the quoted texts of a line leaves its brackets.  Raises an UnreadableError that names
     the first wrong line.
     """
-    expected = "an object a line, whose values are texts, numbers and lists of numbers"
-    fix = "write each answer as a line of its own, with json.dumps"
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             brackets = _JSON_TEXT.sub(b"", line).translate(None, _NO_BRACKETS)
             levels = list(accumulate(1 if mark in b"[{" else -1 for mark in brackets))
             if (deepest := max(levels, default=0)) > MOST_NESTED:
                 raise UnreadableError(
-                    f"{path} is nested {deepest} deep", expected=expected, fix=fix
+                    f"{path} is nested {deepest} deep", expected=_LINES, fix=_AS_LINES
                 )
             if levels and (levels[-1] or levels.count(0) > 1):
-                raise UnreadableError(
-                    f"{path} cannot be read as {path.suffix[1:]}: line {number} is not one object",
-                    expected=expected,
-                    fix=f"{fix}; the file may be cut short",
-                )
+                raise _no_object(path, number)
+
+
+def _no_object(path: Path, line: int, found: object = None) -> UnreadableError:
+    why = f": {printable(found)}" if isinstance(found, Exception) else ""
+    return UnreadableError(
+        f"{path} cannot be read as {path.suffix[1:]}: line {line} is not one object{why}",
+        expected=_LINES,
+        fix=f"{_AS_LINES}; the file may be cut short",
+    )
 
 
 def check_quotes(path: Path) -> None:
