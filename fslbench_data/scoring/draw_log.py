@@ -36,13 +36,13 @@ from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.log_source import table_of
 from fslbench_data.validation.rows import Group
 
+_NAMES = ("method", "image", "class", "predicted", "second", DATASET)
 IMAGES = Kind(
     "the log",
-    dict.fromkeys(("method", "image", "class", "predicted", "second", DATASET), pa.string())
-    | {"draw": None, "shots": None},
-    ("method", "image", "class", "predicted"),
+    {**dict.fromkeys(_NAMES, pa.string()), "draw": None, "shots": None},
+    _NAMES[:4],
     "method, image, class, predicted, and perhaps draw, shots and second",
-    ids=["image", "class", "predicted", "second", DATASET],
+    ids=_NAMES,
 )
 """A log of results with all classes at once: a row per method, draw and image."""
 
@@ -98,9 +98,8 @@ def read_draws(log: object) -> list[DrawLog]:
 
 def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
     """Read the rows of a data set, which are `row` in the whole log."""
-    names = ("method", "image", "class", "predicted")
     (methods, method), (images, image), (classes, label), (guesses, guess) = (
-        names_in(table.column(name)) for name in names
+        names_in(table.column(name)) for name in IMAGES.needed
     )
     column = pa.chunked_array([pa.nulls(table.num_rows)])
     if "draw" in table.column_names:

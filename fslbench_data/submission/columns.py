@@ -439,7 +439,7 @@ def known_columns(table: pa.Table, kind: Kind, where: str) -> pa.Table:
         if names:
             raise SchemaError(
                 f"{subject} {what} column{'s' if len(names) > 1 else ''} {listing(names, 12)}",
-                where=f"{where}, whose {'' if kind.closed else 'known '}columns are "
+                where=f"{where}, {'whose columns are' if kind.closed else 'which has'} "
                 f"{listing(list(map(quoted, columns)), 12) or 'none'}",
                 expected=kind.expected,
                 fix=kind.remedy(columns, missing),

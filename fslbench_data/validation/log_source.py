@@ -48,7 +48,7 @@ def texts_by_id(
         pairs = list(enumerate(source.items()))
     else:
         columns = f"the columns {key} and {value}, or a JSON object of {value} by {key}"
-        kind = Kind(f"the {what}", dict.fromkeys((key, value, "dataset")), (key, value), columns)
+        kind = Kind("the table", dict.fromkeys((key, value, "dataset")), (key, value), columns)
         table = table_of(source, kind, where)
         pairs = list(enumerate(zip(*(table[n].to_pylist() for n in (key, value)), strict=True)))
         if dataset and "dataset" in table.column_names:
