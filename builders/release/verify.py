@@ -43,7 +43,6 @@ from fslbench_data.release.release import Release
 from fslbench_data.release.tables import OUT_OF_THE_FOLDER, number_of_superclasses, read_table
 from fslbench_data.render.card import dataset_card, repository_of
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import read_parquet
 from fslbench_data.tasks.draw import groups_of
 from fslbench_data.tasks.redraw import EVIDENCE
 from fslbench_data.validation.validate import validate
@@ -353,7 +352,7 @@ def _features(context: _Context, entry: Table, table: pa.Table) -> Problems:
 
 
 def _results(context: _Context, entry: Table, table: pa.Table) -> Problems:
-    submission = Submission(*read_parquet(context.folder / entry.path))
+    submission = Submission.read(context.folder / entry.path)
     if list(submission.methods) != [entry.name]:
         yield f"holds results of {listing(list(submission.methods))}"
     validate(submission, context.release)

@@ -416,15 +416,6 @@ _DESIGN_HELP = {
 }
 
 
-def log_in(files: Sequence[Path], pool: Mapping[str, Any]) -> OwnLog:
-    """Open one or several logs of one's own tasks; the report shows the warnings."""
-    from fslbench_data.scoring.open_log import open_log
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FSLBenchWarning)
-        return open_log(files, **pool)
-
-
 def sources_of(
     files: Sequence[Path], pool: Mapping[str, Any]
 ) -> tuple[Path, ...] | tuple[Submission, ...] | tuple[OwnLog]:
@@ -435,13 +426,12 @@ def sources_of(
     from fslbench_data.scoring.open_log import log_of
     from fslbench_data.submission.columns import separator_remedy
     from fslbench_data.submission.model import Submission
-    from fslbench_data.submission.reading import columns_of, is_by_image, is_log
+    from fslbench_data.submission.reading import columns_of, is_by_image
 
-    logs = [file for file in files if is_log(file)]
-    if logs and len(logs) == len(files):
-        return (log_in(files, pool),)
-    if logs:
-        log_of(files)  # refuses logs beside other results
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FSLBenchWarning)  # the report shows them
+        if own := log_of(files, **pool):
+            return (own,)
     about_methods = {"trained": pool.get("trained"), "inductive": pool.get("inductive")}
     for name, value in pool.items():
         if value is not None and (name not in about_methods or not files):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import click
 
 import fslbench_data as fb
-from benchmark_spec.errors import listing
+from benchmark_spec.errors import FSLBenchWarning, listing
 from fslbench_data.cli import options, report_output
 
 
@@ -229,7 +230,10 @@ def interval(
     write such a log. `fslbench score LOG` is the same; table, plot, report, compare, sql and
     validate take such a log, too.
     """
-    report = fb.score(options.log_in([log], pool), level=level)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FSLBenchWarning)  # the report shows them
+        own = fb.open_log(log, **pool)
+    report = fb.score(own, level=level)
     report_output.write_report(report, to, details=details)
 
 

@@ -34,7 +34,6 @@ from fslbench_data.release.tables import (
 from fslbench_data.submission.bindings import metadata_of
 from fslbench_data.submission.columns import canonical
 from fslbench_data.submission.model import Submission
-from fslbench_data.submission.reading import content_of
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.tasks.draw import groups_of
 
@@ -58,7 +57,7 @@ def read_results(
     table = None if only is None else _no_rows(entry, path, only)
     if table is None:
         table = read_table(path, entry, lambda t: canonical(t, entry.path), names=True)
-    results = Submission(*content_of(table, str(path)))
+    results = Submission.of_table(canonical(table, str(path)), table.schema, str(path))
     names = pc.unique(results.table.column("method")).to_pylist()
     if {*names, *results.methods} != {entry.name}:
         raise corrupt(entry, "holds results of other methods", f"those of {entry.name}")

@@ -29,13 +29,23 @@ from benchmark_spec.errors import (
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.protocol import TaskSetName, WholeProtocol
 from fslbench_data.scoring.own_release import OwnTasks, digest_of, numbered
-from fslbench_data.scoring.task_log import DATASET, as_texts, names_in, rows_by_dataset
+from fslbench_data.scoring.task_log import DATASET, names_in, rows_by_dataset
+from fslbench_data.submission.columns import Kind, whole_numbers
+from fslbench_data.submission.reading import name_of
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.log_source import table_of
 from fslbench_data.validation.rows import Group
 
-NEEDED = ("method", "image", "class", "predicted")
-OPTIONAL = ("draw", "shots", "second")
+_NAMES = ("method", "image", "class", "predicted", "second", DATASET)
+IMAGES = Kind(
+    "the log",
+    {**dict.fromkeys(_NAMES, pa.string()), "draw": None, "shots": None},
+    _NAMES[:4],
+    "method, image, class, predicted, and perhaps draw, shots and second",
+    ids=_NAMES,
+)
+"""A log of results with all classes at once: a row per method, draw and image."""
+
 Ints = NDArray[np.int64]
 
 
@@ -76,34 +86,25 @@ class Drawn(Struct, frozen=True, eq=False):
 
 def read_draws(log: object) -> list[DrawLog]:
     """Read what :func:`fslbench_data.all_ways` takes, a log a data set; raises its errors."""
-    where = str(log) if isinstance(log, str) or hasattr(log, "suffix") else "the log"
-    table = table_of(log, (*NEEDED, *OPTIONAL, DATASET), where)
-    if missing := [name for name in NEEDED if name not in table.column_names]:
-        raise SchemaError(
-            f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
-            where=f"{where}, which has {listing(table.column_names)}",
-            expected="method, image, class, predicted, and perhaps draw, shots and second",
-        )
-    if not table.num_rows:
-        raise SchemaError("the log has no rows", where=where)
+    table, where = table_of(log, IMAGES), name_of(log, IMAGES)
     logs = []
     for name, rows_ in rows_by_dataset(table, where):
         if rows_ is None:
             logs.append(_read(table, where, name, np.arange(table.num_rows)))
-            continue
-        for column in NEEDED:  # an error about empty values names rows of the whole log
-            _encoded(table, column, where)
-        logs.append(_read(table.take(rows_), f"{where}, data set {name}", name, rows_))
+        else:
+            logs.append(_read(table.take(rows_), f"{where}, data set {name}", name, rows_))
     return logs
 
 
 def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
     """Read the rows of a data set, which are `row` in the whole log."""
-    methods, method = _encoded(table, "method", where)
-    images, image = _encoded(table, "image", where)
-    classes, label = _encoded(table, "class", where)
-    guesses, guess = _encoded(table, "predicted", where)
-    draws, draw = _encoded(table, "draw", where)
+    (methods, method), (images, image), (classes, label), (guesses, guess) = (
+        names_in(table.column(name)) for name in IMAGES.needed
+    )
+    column = pa.chunked_array([pa.nulls(table.num_rows)])
+    if "draw" in table.column_names:
+        column = whole_numbers(table.column("draw"))
+    draws, draw = names_in(pc.fill_null(column.cast(pa.string()), ""))
     for name in methods:
         check_method_name(name, where)
     owner = np.zeros(len(images), np.int64)
@@ -118,14 +119,7 @@ def _read(table: pa.Table, where: str, dataset: str, row: Ints) -> DrawLog:
     predicted = np.array([class_id.get(name, -1) for name in guesses], np.int64)[guess]
     regained, class_columns = None, [("predicted", guesses, guess)]
     if "second" in table.column_names:
-        if (bad := np.flatnonzero(pc.is_null(table.column("second")))).size:
-            raise SchemaError(
-                "second is empty",
-                where=f"{where}, {rows(row[bad])}",
-                expected="the class with the highest score but one, of every method",
-                fix="fill it in, or leave the column out: nothing is then said of new classes",
-            )
-        seconds, code = _encoded(table, "second", where)
+        seconds, code = names_in(table.column("second"))
         second = np.array([class_id.get(name, -2) for name in seconds], np.int64)[code]
         if (bad := np.flatnonzero(second == predicted)).size:
             raise SchemaError(
@@ -171,16 +165,6 @@ def _shots(column: pa.ChunkedArray, where: str, row: Ints) -> Ints:
             expected="a whole number, or nothing of a method without support",
         )
     return np.asarray(numbers, np.int64)
-
-
-def _encoded(table: pa.Table, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
-    """Return the distinct values of a column as texts, and each row's position among them."""
-    if name not in table.column_names:
-        return ("",), np.zeros(table.num_rows, np.int64)
-    column = as_texts(table.column(name))
-    if name == "draw":
-        column = pc.fill_null(column.cast(pa.string()), "")
-    return names_in(column, name, where)
 
 
 def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:

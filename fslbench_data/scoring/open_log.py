@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -318,8 +318,11 @@ def _results(log: TaskLog, sets: Sequence[OwnTasks], task_set: Ints, task_id: In
     return pa.table(columns)
 
 
-def log_of(sources: object) -> OwnLog | None:
-    """Return the log that is given in place of submissions, if any; refuse logs beside others."""
+def log_of(sources: object, **options: Any) -> OwnLog | None:
+    """Return the log that is given in place of submissions, if any; refuse logs beside others.
+
+    `options` are further ones of :func:`open_log`.
+    """
     several = several_logs(sources) or [sources]
     logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
     if not logs:
@@ -334,4 +337,4 @@ def log_of(sources: object) -> OwnLog | None:
             "are compared",
             fix="give the logs by themselves, such as fb.open_log([one, other])",
         )
-    return open_log(sources)
+    return open_log(sources, **options)

@@ -16,6 +16,7 @@ from statistics import NormalDist
 from typing import Any, Literal, cast, get_args
 
 import numpy as np
+import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import asdict
 from numpy.typing import ArrayLike, NDArray
@@ -35,8 +36,8 @@ from benchmark_spec.errors import (
     quoted,
 )
 from fslbench_data.release.release import load_release, split_of
-from fslbench_data.submission.columns import column_remedy
-from fslbench_data.submission.frames import Frame, check_once, frame_table
+from fslbench_data.submission.columns import column_remedy, doubled
+from fslbench_data.submission.frames import Frame, frame_table
 from fslbench_data.submission.reading import (
     is_accuracies,
     read_accuracies,
@@ -335,7 +336,7 @@ def reported(
         else:
             rows, where = _read(file), str(results)
     elif isinstance(results, Frame):
-        rows = frame_table(results, "the frame").to_pylist()
+        rows = _rows(frame_table(results, "the frame"), "the frame")
     printed_results: list[Printed] = []
     questions: list[tuple[object, ...]] = []
     seen: dict[tuple[object, ...], int] = {}
@@ -475,6 +476,17 @@ def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, wher
     return ""
 
 
+def _rows(table: pa.Table, where: str) -> list[dict[str, Any]]:
+    """Return the rows of a table; refuse columns of one name."""
+    if names := doubled(table.column_names):
+        raise ResultsError(
+            f"{where} doubles column {listing(names, 12)}",
+            expected="every column once",
+            fix="drop one of them",
+        )
+    return cast("list[dict[str, Any]]", table.to_pylist())
+
+
 def _read(path: Path) -> list[dict[str, Any]]:
     """Read the rows of a CSV file, whose values are texts."""
     if not path.is_file():
@@ -483,9 +495,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
             expected='"91.72 ± 0.55", or a CSV file with a column "result"',
         )
     with readable(path):
-        table = read_csv_texts(path)
-    check_once(table.column_names, str(path))
-    return cast("list[dict[str, Any]]", table.to_pylist())
+        return _rows(read_csv_texts(path), str(path))
 
 
 def _plain(text: str) -> str:

@@ -43,9 +43,10 @@ from fslbench_data.scoring.selection import (
     sets_named,
     whole_name,
 )
-from fslbench_data.scoring.task_log import as_texts, log_table
+from fslbench_data.scoring.task_log import log_table
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets
 from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.columns import Kind
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.submission.reading import is_all_ways, is_log
@@ -498,9 +499,8 @@ def _two_of_log(names: Sequence[str], log_options: dict[str, Any]) -> OwnLog:
     logs = [*dict.fromkeys(file for file, _, _ in parts if is_log(file))]
     methods_of_log: dict[str, set[str]] = {}
     for file in logs if len(logs) > 1 else ():
-        table = table_of(file, ("method",), file)
-        if "method" in table.column_names:  # else reading the log says so
-            methods_of_log[file] = {*as_texts(table.column("method")).to_pylist()}
+        table = table_of(file, Kind("the log", {"method": pa.string()}, ["method"], "method"))
+        methods_of_log[file] = {*table.column("method").unique().to_pylist()}
     if len(logs) == len(parts) == 2 and not any(map(is_all_ways, logs)):
         one, other = ({method} if method else methods_of_log.get(file) for file, _, method in parts)
         if one and one == other and len(one) == 1:
@@ -535,7 +535,7 @@ def _two_of_log(names: Sequence[str], log_options: dict[str, Any]) -> OwnLog:
 
 def _of_one_method(log: pa.Table, method: str, new_name: str) -> pa.Table:
     """Return a method's rows of a log, under a new name."""
-    rows = log.filter(pc.equal(as_texts(log.column("method")), method))
+    rows = log.filter(pc.equal(log.column("method").cast(pa.string()), method))
     place = rows.column_names.index("method")
     return rows.set_column(place, "method", pa.repeat(new_name, len(rows)))
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from analysis_sql.leave_one_out.episodes import ABSENT, padded
 from benchmark_spec.errors import (
-    AccuracyError,
     ContradictionError,
     CountError,
     FSLBenchError,
@@ -23,26 +22,22 @@ from benchmark_spec.errors import (
     SchemaError,
     listing,
     many,
-    quoted,
     rows,
 )
 from benchmark_spec.naming import check_method_name
 from fslbench_data.submission import columns
-from fslbench_data.submission.columns import column_remedy, printable
-from fslbench_data.submission.reading import several_logs
+from fslbench_data.submission.columns import ID_LISTS, Kind, column_remedy, printable
+from fslbench_data.submission.reading import name_of, several_logs
 from fslbench_data.validation.log_source import table_of
 
-NEEDED = ("method", "task", "class_ids")
 ROLES = ("support_ids", "query_ids")
 COUNTS = ("n_correct", "n_query")
 RUN_NAMES = ("run", "seed", "trial", "fold")
 """Columns that may name a method's training runs; others than the first only if tasks repeat."""
+LOOSE = (*RUN_NAMES[1:], "shots")
+"""Columns that are read if they are of use."""
 RIGHT = "correct"
 DATASET = "dataset"
-EXPECTED = (
-    f"{', '.join(NEEDED)}, {' and '.join(ROLES)} or image_ids, and {RIGHT}, {' with '.join(COUNTS)}"
-    " or accuracy"
-)
 MOST_SHOTS, LEAST_TASKS = 4, 20
 """Tasks are split by shots if these are at most so many, each with at least so many tasks."""
 
@@ -94,11 +89,11 @@ class TaskLog(Struct, frozen=True, eq=False):
     def read(cls, source: object) -> list[TaskLog]:
         """Read what :func:`fslbench_data.open_log` takes, a log a data set; raises its errors."""
         where, table = log_table(source)
-        _check_columns(table, where)
-        methods, method = names_in(table.column("method"), "method", where)
+        _check_once(table.column_names, where)
+        methods, method = names_in(table.column("method"))
         for name in methods:
             check_method_name(name, where)
-        tasks, task = names_in(table.column("task"), "task", where)
+        tasks, task = names_in(table.column("task"))
         ids = _id_lists(table.column("class_ids"), "class_ids", where)
         ways = np.bincount(ids.row)
         classes, codes = _labels(ids.values)
@@ -190,7 +185,7 @@ def rows_by_dataset(table: pa.Table, where: str) -> list[tuple[str, Ints | None]
     """Return names of data sets with their rows; None for all, and no name without the column."""
     if DATASET not in table.column_names:
         return [("", None)]
-    names, dataset = names_in(as_texts(table.column(DATASET)), DATASET, where)
+    names, dataset = names_in(table.column(DATASET))
     for name in names:
         check_method_name(name, where, "data set")
     if len(names) == 1:
@@ -201,13 +196,11 @@ def rows_by_dataset(table: pa.Table, where: str) -> list[tuple[str, Ints | None]
 def log_table(source: object) -> tuple[str, pa.Table]:
     """Return a log's name for errors, and its table; join several logs of the same columns."""
     if (several := several_logs(source)) is None:
-        where = str(source) if isinstance(source, str) or hasattr(source, "suffix") else "the log"
-        needed = (*NEEDED, *ROLES, "image_ids", RIGHT, *COUNTS, "accuracy", "run", DATASET)
-        return where, _plain(table_of(source, needed, where, (*RUN_NAMES[1:], "shots")), where)
+        return name_of(source, TASKS), table_of(source, TASKS)
     names, tables = zip(*map(log_table, several), strict=True)
     where = listing(names, 4)
     for name, table in zip(names[1:], tables[1:], strict=True):
-        if sorted(table.column_names) != sorted(tables[0].column_names):
+        if table.column_names != tables[0].column_names:
             raise SchemaError(
                 f"logs have other columns: {listing(table.column_names)}",
                 where=name,
@@ -223,33 +216,12 @@ def log_table(source: object) -> tuple[str, pa.Table]:
             expected="ids that are integers in all logs, or texts in all",
             fix="write the logs alike: all as CSV, as JSON Lines or as Parquet, with ids of a kind",
         ) from None
-    return where, joined.combine_chunks()
+    return where, joined.unify_dictionaries().combine_chunks()
 
 
-def _plain(table: pa.Table, where: str) -> pa.Table:
-    """Return a table with names of tasks as texts and lists as lists, whatever the file's form."""
-    made = {}
-    for name in table.column_names:
-        column = table.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if name == "task":
-            column = as_texts(column)
-        elif name in ("class_ids", *ROLES, "image_ids", RIGHT) and columns.is_text(column.type):
-            column = columns.parse_lists(column, name, where)
-        made[name] = column
-    return pa.table(made)
-
-
-def as_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return integers, also those that a frame has as floats, as texts; other columns as is."""
-    column = columns.whole_numbers(column)
-    return column.cast(pa.string()) if pa.types.is_integer(column.type) else column
-
-
-def _check_columns(table: pa.Table, where: str) -> None:
-    names = table.column_names
-    missing = [name for name in NEEDED if name not in names]
+def _missing(names: list[str]) -> list[str]:
+    """Return which columns a log needs besides those there are: of images, and of results."""
+    missing = []
     if any(name in names for name in ROLES) or {RIGHT, "image_ids"} <= {*names}:
         missing += [name for name in ROLES if name not in names]
     elif "image_ids" not in names:
@@ -259,19 +231,41 @@ def _check_columns(table: pa.Table, where: str) -> None:
         missing += [name for name in COUNTS if name not in names]
     elif not counted and not has_accuracy and RIGHT not in names:
         missing.append(f"{RIGHT} (or n_correct and n_query, or accuracy)")
-    if missing:
-        raise SchemaError(
-            f"the log misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
-            where=f"{where}, whose columns for a log are {listing(names) or 'none'}",
-            expected=EXPECTED,
-            fix=column_remedy(names, missing)
-            if has_accuracy and "class_ids" in missing
-            else "rename or add the columns, which the first line of a CSV file names; results on "
-            "a release's tasks are no log: fslbench score takes them",
-        )
+    return missing
+
+
+def _remedy(names: list[str], missing: list[str]) -> str:
+    if "accuracy" in names and "class_ids" in missing:
+        return column_remedy(names, missing)
+    return (
+        "rename or add the columns, which the first line of a CSV file names; results on a "
+        "release's tasks are no log: fslbench score takes them"
+    )
+
+
+TASKS = Kind(
+    "the log",
+    dict.fromkeys(("method", "task", "run", DATASET), pa.string())
+    | dict.fromkeys(("class_ids", *ROLES, "image_ids", RIGHT), ID_LISTS)
+    | dict.fromkeys(COUNTS, pa.int64())
+    | {"accuracy": pa.float64()}
+    | dict.fromkeys(LOOSE, None),
+    ("method", "task", "class_ids"),
+    f"method, task, class_ids, {' and '.join(ROLES)} or image_ids, and {RIGHT}, "
+    f"{' with '.join(COUNTS)} or accuracy",
+    ids=["task", "run", DATASET],
+    loose=LOOSE,
+    missing=_missing,
+    remedy=_remedy,
+)
+"""A log of own tasks: a row per method, training run and task."""
+
+
+def _check_once(names: list[str], where: str) -> None:
+    """Refuse columns that say twice how a method did, or which images a task has."""
     for twice, what, fix in (
         (
-            counted and has_accuracy,
+            "accuracy" in names and any(name in names for name in COUNTS),
             "how a method did: by counts and by accuracy",
             "leave out the one that the interval is not about",
         ),
@@ -282,9 +276,9 @@ def _check_columns(table: pa.Table, where: str) -> None:
         ),
     ):
         if twice:
-            raise SchemaError(f"the log says twice {what}", where=where, expected=EXPECTED, fix=fix)
-    if not table.num_rows:
-        raise SchemaError("the log has no rows", where=where, fix="log a row per method and task")
+            raise SchemaError(
+                f"the log says twice {what}", where=where, expected=TASKS.expected, fix=fix
+            )
 
 
 class Lists(NamedTuple):
@@ -357,7 +351,9 @@ def _shots(table: pa.Table, logged: Ints, ways: Ints, where: str) -> Ints:
     column = table.column("shots")
     try:
         column = pc.fill_null(column, pa.scalar(0).cast(column.type))
-        shots = columns.integers(column, "task_id", where)
+        if columns.is_text(column.type):
+            column = columns.parse_integers(column, "task_id", where)
+        shots: Ints = columns.integer_column(column, "task_id", pa.int64(), where).to_numpy()
     except (FSLBenchError, pa.ArrowException):
         return unknown
     most = logged.max(axis=1)
@@ -377,7 +373,7 @@ def _check_image_numbers(
     """Refuse tasks that lack images of support, or of query, by `shots` and `logged` queries."""
     if COUNTS[1] not in table.column_names:
         return
-    queries = columns.integers(table.column(COUNTS[1]), COUNTS[1], where)
+    queries = table.column(COUNTS[1]).to_numpy()
     way, images = (image_ids[:, :, 0] >= 0).sum(axis=1), (image_ids >= 0).sum(axis=(1, 2))
     support = images - queries
     if logged is not None:
@@ -409,8 +405,7 @@ def _runs(
     no task has two values, is not taken, with a warning.
     """
     if "run" in table.column_names:
-        column = columns.text_column(table.column("run"), "run", where)
-        return *names_in(pc.fill_null(column.cast(pa.string()), ""), "run", where), "run"
+        return *names_in(pc.fill_null(table.column("run").cast(pa.string()), "")), "run"
     candidates = {}
     for name in RUN_NAMES[1:]:
         if name in table.column_names:
@@ -422,8 +417,7 @@ def _runs(
         if not _repeats(*keys):
             break
         for name, column in candidates.items():
-            column = columns.text_column(column, "run", where).cast(pa.string())
-            names, run = names_in(column, name, where)
+            names, run = names_in(column)
             if not _repeats(*keys, run):
                 return names, run, name
     for name, column in candidates.items():
@@ -443,10 +437,9 @@ def _repeats(*keys: Ints) -> bool:
     return bool((np.unique(np.stack(keys), axis=1, return_counts=True)[1] > 1).any())
 
 
-def names_in(column: pa.ChunkedArray, name: str, where: str) -> tuple[tuple[str, ...], Ints]:
+def names_in(column: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
     """Return names in the order of their first rows, and each row's position among them (R,)."""
-    texts = columns.text_column(column, name, where, nulls=False).cast(pa.string())
-    codes = texts.combine_chunks().dictionary_encode()
+    codes = column.cast(pa.string()).combine_chunks().dictionary_encode()
     return tuple(codes.dictionary.to_pylist()), codes.indices.to_numpy().astype(np.int64)
 
 
@@ -542,20 +535,19 @@ def _values(
     """
     names = table.column_names
     if right is None and "accuracy" in names:
-        return _accuracies(table.column("accuracy"), where), np.zeros(table.num_rows, np.int64)
+        return table.column("accuracy").to_numpy(), np.zeros(table.num_rows, np.int64)
     if right is None:
-        counts, queries = (columns.integers(table.column(name), name, where) for name in COUNTS)
+        counts, queries = (table.column(name).to_numpy() for name in COUNTS)
     else:
         counts, queries = right.sum(axis=1, dtype=np.int64), logged
         for name in [name for name in ("accuracy", COUNTS[0]) if name in names]:
-            column = table.column(name)
-            if name in COUNTS:
-                wrong = columns.integers(column, name, where) != counts
-            else:
-                wrong = np.abs(_accuracies(column, where) - counts / queries) > _TOLERANCE
+            found = table.column(name).to_numpy()
+            wrong = found != counts
+            if name == "accuracy":
+                wrong = np.abs(found - counts / queries) > _TOLERANCE
             if (bad := np.flatnonzero(wrong)).size:
                 raise ContradictionError(
-                    f"{name} is {column[int(bad[0])].as_py()!r:.40} where {RIGHT} has "
+                    f"{name} is {found[bad[0]]:.16g} where {RIGHT} has "
                     f"{counts[bad[0]]} of {queries[bad[0]]}",
                     where=f"{where}, {rows(bad)}",
                     expected=f"what follows from {RIGHT}",
@@ -572,35 +564,3 @@ def _values(
                 expected="n_correct of n_query queries, those of the whole task",
             )
     return counts / queries, queries
-
-
-def _accuracies(column: pa.ChunkedArray, where: str) -> NDArray[np.float64]:
-    try:
-        numbers: NDArray[np.float64] = pc.cast(column, pa.float64()).to_numpy()
-    except pa.ArrowException:
-        texts = column.to_pylist()
-        first = next((i for i, text in enumerate(texts) if columns.as_float(text) is None), 0)
-        raise SchemaError(
-            f"accuracy is {quoted(texts[first], 40)}",
-            where=f"{where}, {rows([first])}",
-            expected="a number from 0 to 1",
-        ) from None
-    if (bad := np.flatnonzero(~np.isfinite(numbers))).size:
-        raise AccuracyError(
-            "accuracy is empty, NaN or infinite",
-            where=f"{where}, {rows(bad)}",
-            expected="a number from 0 to 1 for every task",
-            fix="run these tasks again: leaving out those that failed would flatter",
-        )
-    if (bad := np.flatnonzero((numbers < 0) | (numbers > 1))).size:
-        percent = numbers.min() >= 0 and numbers.max() <= 100
-        raise AccuracyError(
-            f"accuracy is {numbers[bad[0]]:.8g}",
-            where=f"{where}, {rows(bad)}",
-            expected="fractions from 0 to 1: 0.9 among percentages would be ambiguous",
-            fix="divide all of them by 100"
-            if percent
-            else "bring the statistic to 0 to 1: such as (value - lowest) / (highest - lowest), "
-            "with the lowest and highest that it can take",
-        )
-    return numbers

@@ -1,20 +1,20 @@
-"""Check the columns of a submission and convert their types."""
+"""Describe the columns of a kind of table, check them and convert their types."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from benchmark_spec.errors import (
+    AccuracyError,
     CountError,
     FSLBenchError,
     PredictionError,
@@ -70,14 +70,23 @@ def whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def text_column(
-    column: pa.ChunkedArray, name: str, where: str, *, nulls: bool = True
+    column: pa.ChunkedArray,
+    name: str,
+    where: str,
+    *,
+    nulls: bool = True,
+    ids: bool = False,
+    fix: str = "",
 ) -> pa.ChunkedArray:
-    """Return a column of texts as a dictionary column; runs may be whole numbers."""
-    if name == "run":
-        column = whole_numbers(column)
+    """Return a column of texts as a dictionary column; `ids` may be whole numbers.
+
+    `fix` is the remedy for nulls, where they are refused.
+    """
+    if ids:
+        column = whole_numbers(plain(column))
     kind = column.type
     empty = pa.types.is_null(kind) and (nulls or not column.null_count)
-    if empty or (name == "run" and pa.types.is_integer(kind)):
+    if empty or (ids and pa.types.is_integer(kind)):
         column = column.cast(pa.string())
     elif not is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
         raise _of_another_type(column, name, where, "texts", f"write `{name}` as strings")
@@ -95,8 +104,15 @@ def text_column(
             f"column {name!r} is empty in {rows(where_true(column.is_null()))}",
             where=where,
             expected="a name in every row",
+            fix=fix,
         )
     return column
+
+
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column with its values in place of codes of a dictionary."""
+    coded = pa.types.is_dictionary(column.type)
+    return column.cast(column.type.value_type) if coded else column
 
 
 def _of_another_type(
@@ -139,14 +155,6 @@ def integer_column(
         bounds, values = np.iinfo(kind.to_pandas_dtype()), column.to_numpy()
         outside = pa.array((values < bounds.min) | (values > bounds.max))
         raise refuse(f"{name} is out of range", outside) from None
-
-
-def integers(column: pa.ChunkedArray, name: str, where: str) -> NDArray[np.int64]:
-    """Return a column of integers, of whole floats, or of texts of such, as an array."""
-    if is_text(column.type):
-        column = parse_integers(column, name, where)
-    values: NDArray[np.int64] = integer_column(column, name, pa.int64(), where).to_numpy()
-    return values
 
 
 def list_column(
@@ -266,10 +274,10 @@ def parse_integers(column: pa.ChunkedArray, name: str, where: str) -> pa.Chunked
 
 
 def parse_lists(
-    column: pa.ChunkedArray, name: str, where: str, kind: pa.DataType | None = None
+    column: pa.ChunkedArray, name: str, where: str, kind: pa.DataType
 ) -> pa.ChunkedArray:
-    """Return a CSV column of JSON arrays as `kind`, a list of integers; None allows any ids."""
-    kind = WIDE_PREDICTIONS if kind == PREDICTIONS else kind
+    """Return a CSV column of JSON arrays as `kind`, lists of integers or :data:`ID_LISTS`."""
+    kind = {PREDICTIONS: WIDE_PREDICTIONS, ID_LISTS: None}.get(kind, kind)
     bounds = None if kind is None else np.iinfo(kind.value_type.to_pandas_dtype())
     values: list[list[Any] | None] = []
     for row, text in enumerate(column.to_pylist()):
@@ -303,6 +311,40 @@ def parse_lists(
         ) from None
 
 
+def share_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
+    """Return numbers, or texts of them, as float64; raise an error unless all are 0 to 1."""
+    try:
+        column = column.cast(pa.float64())
+    except pa.ArrowException:
+        values = column.to_pylist()
+        first = next((i for i, value in enumerate(values) if as_float(value) is None), 0)
+        raise SchemaError(
+            f"{name} is {quoted(values[first], 40)}",
+            where=f"{where}, {rows([first])}",
+            expected="a number from 0 to 1",
+        ) from None
+    numbers = column.to_numpy()
+    if (bad := np.flatnonzero(~np.isfinite(numbers))).size:
+        raise AccuracyError(
+            f"{name} is empty, NaN or infinite",
+            where=f"{where}, {rows(bad)}",
+            expected="a number from 0 to 1 for every task",
+            fix="run these tasks again: leaving out those that failed would flatter",
+        )
+    if (bad := np.flatnonzero((numbers < 0) | (numbers > 1))).size:
+        percent = numbers.min() >= 0 and numbers.max() <= 100
+        raise AccuracyError(
+            f"{name} is {numbers[bad[0]]:.8g}",
+            where=f"{where}, {rows(bad)}",
+            expected="fractions from 0 to 1: 0.9 among percentages would be ambiguous",
+            fix="divide all of them by 100"
+            if percent
+            else "bring the statistic to 0 to 1: such as (value - lowest) / (highest - lowest), "
+            "with the lowest and highest that it can take",
+        )
+    return column
+
+
 def as_float(text: Any) -> float | None:
     """Return a text or a value as a number; None if it is none."""
     try:
@@ -322,17 +364,104 @@ WIDE = dict.fromkeys(("n_correct", "n_query"), WIDE_COUNTS) | dict.fromkeys(
 )
 """Types of columns whose numbers may not fit into :data:`TYPES`."""
 
+ID_LISTS = pa.list_(pa.null())
+"""The type of columns whose lists, or lists of lists, are of integers or of texts."""
+
+_WITH_GAPS = ("run", "fingerprint")
+"""Columns of texts that rows may leave empty."""
+
+
+class Kind(NamedTuple):
+    """A kind of table: its columns, and what is said where one is missing.
+
+    Attributes
+    ----------
+    name
+        What errors call it.
+    types
+        The type of each column by its name, in their order; None if any type will do.
+    needed
+        Columns that it must have.
+    expected
+        The columns in words.
+    ids
+        Columns of texts in which whole numbers are names, too.
+    loose
+        Columns that are left out where a frame has values of several kinds in them.
+    closed
+        Whether other columns are refused; else they are left out.
+    missing
+        Returns which columns are missing besides the needed ones, from those there are.
+    remedy
+        Returns how to fix the columns there are, from them and the missing ones.
+    """
+
+    name: str
+    types: Mapping[str, pa.DataType | None]
+    needed: Collection[str]
+    expected: str
+    ids: Collection[str] = ()
+    loose: Collection[str] = ()
+    closed: bool = False
+    missing: Callable[[list[str]], list[str]] = lambda _: []
+    remedy: Callable[[list[str], list[str]], str] = lambda *_: ""
+
+    @property
+    def in_index(self) -> set[str]:
+        """Columns that the index of a pandas frame may hold."""
+        return {*self.types} - {*self.loose, "run"}
+
 
 def canonical(table: pa.Table, where: str) -> pa.Table:
     """Return the table with the columns of a submission, in their order and of their types.
 
-    All chunks of a column of names share one dictionary.  Raises a SchemaError, a CountError or an
-    UnknownTaskError if a column is missing, unknown, doubled or of another type, or has a value
-    that is not allowed.
+    Raises a SchemaError, a CountError or an UnknownTaskError if a column is missing, unknown,
+    doubled or of another type, or has a value that is not allowed.
     """
-    table = known_columns(table, where)
-    columns = {name: _typed(table.column(name), name, where) for name in table.column_names}
-    counts = {name: columns[name] for name in ("n_correct", "n_query")}
+    return typed(known_columns(table, RESULTS, where), RESULTS, where)
+
+
+def known_columns(table: pa.Table, kind: Kind, where: str) -> pa.Table:
+    """Return the columns of a kind in their order; raise a SchemaError if some are wrong.
+
+    The index of a pandas frame is ignored, unless it holds one of them.
+    """
+    table = without_index(table, kind)
+    columns = table.column_names
+    missing = [name for name in kind.needed if name not in columns] + kind.missing(columns)
+    unknown = [quoted(name) for name in columns if name not in kind.types and kind.closed]
+    subject = where if where.startswith("the ") else kind.name
+    for names, what in (
+        (doubled(columns), "doubles"),
+        (missing, "misses the"),
+        (unknown, "has the unknown"),
+    ):
+        if names:
+            raise SchemaError(
+                f"{subject} {what} column{'s' if len(names) > 1 else ''} {listing(names, 12)}",
+                where=f"{where}, {'whose columns are' if kind.closed else 'which has'} "
+                f"{listing(list(map(quoted, columns)), 12) or 'none'}",
+                expected=kind.expected,
+                fix=kind.remedy(columns, missing),
+            )
+    return table.select([name for name in kind.types if name in columns])
+
+
+def doubled(names: Iterable[object]) -> list[str]:
+    """Return the names that several columns have, in quotes."""
+    return [quoted(str(name)) for name, count in Counter(names).items() if count > 1]
+
+
+def typed(table: pa.Table, kind: Kind, where: str, *, texts: bool = False) -> pa.Table:
+    """Return the columns in the types of a kind; of `texts`, as in CSV files, numbers are made.
+
+    All chunks of a column of names share one dictionary.
+    """
+    columns = {name: table.column(name) for name in table.column_names}
+    if texts:
+        columns |= {n: _parsed(column, n, kind.types[n], where) for n, column in columns.items()}
+    columns |= {name: _typed(column, name, kind, where) for name, column in columns.items()}
+    counts = {name: columns[name] for name in ("n_correct", "n_query") if name in columns}
     if any(column.type == WIDE_COUNTS for column in counts.values()):  # both have the same type
         columns |= {name: column.cast(WIDE_COUNTS) for name, column in counts.items()}
     result = pa.table(columns)
@@ -348,46 +477,25 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
     return result.unify_dictionaries()
 
 
-def known_columns(table: pa.Table, where: str) -> pa.Table:
-    """Return a submission's columns in their order; raise a SchemaError if they are not these.
-
-    The index of a pandas frame is ignored, unless it holds a required column.
-    """
-    index = index_columns(table.schema)
-    if index & {*SUBMISSION.names}:
-        index -= {*TYPES}
-    columns = [name for name in table.column_names if name not in index]
-    required, optional = ", ".join(SUBMISSION.names), ", ".join(SUBMISSION_OPTIONAL.names)
-    expected = f"{required}, and if you have them {optional}"
-    doubled = sorted(name for name, count in Counter(columns).items() if count > 1)
-    missing = [name for name in SUBMISSION.names if name not in columns]
-    unknown = [name for name in columns if name not in TYPES]
-    subject = where if where.startswith("the ") else "the file"
-    for names, what in ((missing, "misses"), (unknown, "has the unknown"), (doubled, "doubles")):
-        if names:
-            plural = "s" if len(names) > 1 else ""
-            raise SchemaError(
-                f"{subject} {what} column{plural} {listing([quoted(name) for name in names], 12)}",
-                where=f"{where}, whose columns are {listing(list(map(quoted, columns)), 12)}",
-                expected=expected,
-                fix=column_remedy(columns, missing),
-            )
-    return table.select([name for name in TYPES if name in columns])
-
-
 def holds_all_ways(columns: Iterable[str]) -> bool:
     """Return whether these are the columns of results with all classes at once."""
     return {"image", "class", "predicted"} <= {*columns}
 
 
-def index_columns(schema: pa.Schema) -> set[str]:
-    """Return the columns that are a pandas frame's index, by its metadata or by their names."""
+def without_index(table: pa.Table, kind: Kind | None = None) -> pa.Table:
+    """Leave out the index of a pandas frame, by its metadata or by the names of columns.
+
+    It stays if it holds a column that a kind's index may hold.
+    """
     try:
-        entries = json.loads((schema.metadata or {})[b"pandas"])["index_columns"]
-        named = {name for name in entries if isinstance(name, str)}
+        entries = json.loads((table.schema.metadata or {})[b"pandas"])["index_columns"]
+        index = {name for name in entries if isinstance(name, str)}
     except (KeyError, TypeError, ValueError, RecursionError):  # no frame of pandas, or damaged
-        named = set()
-    return named | {name for name in schema.names if INDEX.fullmatch(name)}
+        index = set()
+    index |= {name for name in table.column_names if INDEX.fullmatch(name)}
+    if kind and index & kind.in_index:
+        index -= {*kind.types}
+    return table.select([i for i, name in enumerate(table.column_names) if name not in index])
 
 
 def separator_remedy(columns: list[str]) -> str:
@@ -421,20 +529,51 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
     return "rename or drop columns; the first line of a CSV file names them"
 
 
-def _typed(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedArray:
-    if TYPES[name] == pa.string():
-        return text_column(column, name, where, nulls=name not in NAMES)
-    if TYPES[name] == pa.bool_():
+RESULTS = Kind(
+    "the submission",
+    TYPES,
+    SUBMISSION.names,
+    f"{', '.join(SUBMISSION.names)}, and if you have them {', '.join(SUBMISSION_OPTIONAL.names)}",
+    ids=["run"],
+    closed=True,
+    remedy=column_remedy,
+)
+
+
+def _parsed(
+    column: pa.ChunkedArray, name: str, kind: pa.DataType | None, where: str
+) -> pa.ChunkedArray:
+    """Return a column of texts as numbers, lists or Booleans, if the kind is of these."""
+    column = column if kind == pa.string() else plain(column)
+    if kind in (None, pa.string(), pa.float64()) or not is_text(column.type):
+        return column
+    if pa.types.is_list(kind):
+        return parse_lists(column, name, where, kind)
+    parse = parse_booleans if kind == pa.bool_() else parse_integers
+    return parse(column, name, where)
+
+
+def _typed(column: pa.ChunkedArray, name: str, of: Kind, where: str) -> pa.ChunkedArray:
+    kind = of.types[name]
+    if kind == pa.string():
+        fix = "" if name in of.needed else "fill it in, or leave the column out"
+        nulls, ids = name in _WITH_GAPS, name in of.ids
+        return text_column(column, name, where, nulls=nulls, ids=ids, fix=fix)
+    if kind in (None, ID_LISTS):
+        return column
+    if kind == pa.bool_():
         if not (pa.types.is_null(column.type) or pa.types.is_boolean(column.type)):
             raise _of_another_type(column, name, where, "true or false")
         return column.cast(pa.bool_())
-    if name in LISTS:
-        return list_column(column, name, TYPES[name], where)
-    if name not in WIDE or column.type == TYPES[name]:
-        return integer_column(column, name, TYPES[name], where)
+    if kind == pa.float64():
+        return share_column(column, name, where)
+    if pa.types.is_list(kind):
+        return list_column(column, name, kind, where)
+    if name not in WIDE or kind in (pa.int64(), column.type):
+        return integer_column(column, name, kind, where)
     wide = integer_column(column, name, WIDE[name], where)
     try:
-        return wide.cast(TYPES[name])
+        return wide.cast(kind)
     except pa.ArrowInvalid:
         return wide
 

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from benchmark_spec.errors import (
-    SchemaError,
-    SpecError,
-    UnreadableError,
-    listing,
-    quoted,
-    rows,
-)
-from benchmark_spec.naming import check_method_name
-from benchmark_spec.version import __version__
-from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, metadata_of
-from fslbench_data.submission.columns import INDEX, NAMES, canonical, index_columns, printable
-from fslbench_data.submission.reading import Content, warn_of_lost_metadata
-
-About = Mapping[str, Method | Mapping[str, Any]]
-"""Metadata of methods by name: a Method, or its fields."""
+from benchmark_spec.errors import SchemaError, rows
+from fslbench_data.submission.columns import Kind, printable, without_index
 
 
 @runtime_checkable
@@ -50,96 +36,64 @@ class AsFrame:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def frame_table(frame: Any, where: str) -> pa.Table:
-    """Return a frame's columns, without the index of a pandas frame.
+def frame_table(source: Any, where: str, kind: Kind | None = None) -> pa.Table:
+    """Return a table of a frame, a mapping of columns, or a list of rows.
 
-    Raises a SchemaError if Arrow makes no table of it; of a pandas frame it names the first row
-    that Arrow refuses.
+    Of a kind that is not closed, only its columns are read, and loose ones with values of several
+    kinds are left out.  Raises a SchemaError if Arrow makes no table of it; of columns of objects
+    it names the first row that Arrow refuses.
     """
-    if is_pandas(frame):
-        check_once(frame.columns, where)
-        columns = {str(name): column_of(str(name), frame[name], where) for name in frame.columns}
-        return pa.table({name: columns[name] for name in columns if not INDEX.fullmatch(name)})
+    chosen = None if kind is None or kind.closed else kind.types
+    frame, columns = source, list[tuple[str, pa.Array]]()
     try:
-        table = pa.table(frame)
+        if isinstance(frame, list | tuple) and all(isinstance(row, Mapping) for row in frame):
+            names = dict.fromkeys(n for row in frame for n in row if not chosen or n in chosen)
+            frame = {name: [row.get(name) for row in frame] for name in names}
+        if _is_pandas(frame):
+            index = [name for name in frame.index.names if kind and name in kind.in_index]
+            frame = frame.reset_index(index) if index else frame
+        elif chosen and hasattr(frame, "get_column") and not isinstance(frame, type):
+            # Arrow may not know the types of polars' other columns
+            frame = frame.select([name for name in frame.columns if name in chosen])
+        if not (_is_pandas(frame) or isinstance(frame, Mapping)):
+            table = pa.table(frame)
+            return table if kind else without_index(table)
+        for name, values in frame.items():
+            if not chosen or name in chosen:
+                with suppress(SchemaError) if kind and name in kind.loose else nullcontext():
+                    columns.append((str(name), _column(str(name), values, where)))
+        table = pa.table([values for _, values in columns], names=[name for name, _ in columns])
+        return table if kind else without_index(table)
+    except SchemaError:
+        raise
     except Exception as error:  # the frame's code may raise anything
-        raise not_a_table(frame, where, error) from None
-    metadata = table.schema.metadata or {}
-    index = index_columns(table.schema)
-    table = table.select([name for name in table.column_names if name not in index])
-    kept = {key: value for key, value in metadata.items() if key == METADATA_KEY}
-    return table.replace_schema_metadata(kept or None)
+        raise _not_a_table(source, where, error) from None
 
 
-def read_frame(
-    frame: Frame, methods: About, fingerprints: Mapping[str, str], where: str
-) -> Content:
-    """Read a submission from a frame.
-
-    :meth:`Submission.from_frame` describes the parameters and errors.
-    """
-    table = frame_table(frame, where)
-    schema, table = table.schema, canonical(table, where)
-    if not table.num_rows:
-        again = "; a reader is empty once it has been read: give its table"
-        fix = f"fill it with the results{again if hasattr(frame, 'read_all') else ''}"
-        raise UnreadableError(f"{where} has columns but no rows", fix=fix)
-    declared = metadata_of(schema, where)
-    if declared is None and not methods:
-        warn_of_lost_metadata(table.column_names, where)
-    about, bindings, version = declared or ({}, {}, __version__)
-    groups = table.select(list(NAMES)).group_by(list(NAMES), use_threads=False).aggregate([])
-    keys = [(row["method"], row["dataset"], row["task_set"]) for row in groups.to_pylist()]
-    about |= _methods(methods, {method for method, *_ in keys})
-    for method, dataset, task_set in keys:
-        if (fingerprint := fingerprints.get(f"{dataset}/{task_set}")) is not None:
-            bindings[method, dataset, task_set] = Binding(fingerprint)
-    return Content(table, about, bindings, where, version)
-
-
-def _methods(given: About, in_frame: Collection[str]) -> dict[str, Method]:
-    """Return the given metadata of methods; raise a SpecError if it does not fit the frame."""
-    if unknown := [name for name in given if name not in in_frame]:
-        raise SpecError(
-            f"methods says something of {listing(unknown)}",
-            expected=f"methods of the frame: {listing(sorted(in_frame))}",
-        )
-    methods = {}
-    for name, about in given.items():
-        try:
-            methods[name] = about if isinstance(about, Method) else Method(name, **dict(about))
-        except TypeError as error:
-            raise SpecError(
-                f"what methods says of {name!r} is not understood: {printable(error)}",
-                expected="of description, backbone, link, transductive, trained and inductive "
-                "those that are known",
-            ) from None
-        if methods[name].name != check_method_name(name):
-            raise SpecError(f"methods says of {name!r} that it is {methods[name].name!r}")
-    return methods
-
-
-def is_pandas(frame: object) -> bool:
+def _is_pandas(frame: object) -> bool:
     """Return whether this is a frame of pandas, whose columns may hold any objects."""
     return hasattr(frame, "iloc") and hasattr(frame, "columns") and not isinstance(frame, type)
 
 
-def column_of(name: str, values: Any, where: str) -> Any:
+def _column(name: str, values: Any, where: str) -> pa.Array:
     """Return values as a column; raise a SchemaError that names the first row Arrow refuses."""
-    try:
+    with suppress(Exception):  # the objects' code may raise anything
         return pa.array(values, from_pandas=True)  # NaN as null
-    except Exception as error:  # the objects' code may raise anything
-        raise _not_of_one_kind(name, list(values), error, where) from None
+    plain = _plain(values)
+    try:
+        return pa.array(plain, from_pandas=True)
+    except Exception as error:
+        if not isinstance(plain, list):
+            raise
+        raise _not_of_one_kind(name, plain, error, where) from None
 
 
-def check_once(names: Iterable[object], where: str) -> None:
-    """Raise a SchemaError if several columns have the same name."""
-    if doubled := [quoted(str(name)) for name, count in Counter(names).items() if count > 1]:
-        raise SchemaError(
-            f"{where} doubles column {listing(doubled, 12)}",
-            expected="every column once",
-            fix="drop one of them",
-        )
+def _plain(value: Any) -> Any:
+    """Return arrays and tensors, also within lists, as lists of plain values."""
+    if hasattr(value, "tolist"):
+        values = value.tolist()
+        return _plain(values) if str(getattr(value, "dtype", "")) == "object" else values
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _not_of_one_kind(name: str, values: list[Any], error: Exception, where: str) -> SchemaError:
@@ -152,8 +106,6 @@ def _not_of_one_kind(name: str, values: list[Any], error: Exception, where: str)
     if isinstance(wrong, list | tuple):
         what = "values of several kinds"
         fix = "write all ids as texts, as in [str(i) for i in ids], or all as integers, none empty"
-    elif hasattr(wrong, "tolist"):
-        fix = "leave the column out, or make plain lists and numbers of them: value.tolist()"
     else:
         fix = (
             "mend that row, or leave the column out; of names make texts, wherever there is one: "
@@ -182,7 +134,7 @@ def _is_missing(value: object) -> bool:
     return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
-def not_a_table(source: object, where: str, error: Exception | None = None) -> SchemaError:
+def _not_a_table(source: object, where: str, error: Exception) -> SchemaError:
     """Return the error about a source that is no table; of a lazy frame it says how to make one."""
     kind = f"class {source.__name__}" if isinstance(source, type) else type(source).__name__
     makers = ("to_table", "toArrow", "toPandas", "compute", "collect")
@@ -190,9 +142,9 @@ def not_a_table(source: object, where: str, error: Exception | None = None) -> S
     is_frame = isinstance(source, Frame | Mapping)
     return SchemaError(
         f"{where} is a {kind}"
-        + (f", of which no table can be made: {printable(error)}" if error and is_frame else ""),
-        expected="a frame of pandas or polars (not lazy), an Arrow table or what else gives one by "
-        "the Arrow PyCapsule interface, or a mapping of columns",
+        + (f", of which no table can be made: {printable(error)}" if is_frame else ""),
+        expected="a file, a frame of pandas or polars (not lazy), an Arrow table or what else "
+        "gives one by the Arrow PyCapsule interface, or a mapping of columns of equal length",
         fix=f"give what its .{maker}() returns"
         if maker and not is_frame
         else "make a frame of its rows first; accuracies alone, one per task, go to fb.reported",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from numpy.typing import ArrayLike
 
-from benchmark_spec.errors import AccuracyError, OutputError, SpecError
+from benchmark_spec.errors import AccuracyError, FSLBenchWarning, OutputError, SpecError, listing
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.version import __version__
 from fslbench_data.files import whole_file
@@ -22,13 +24,17 @@ from fslbench_data.submission.bindings import (
     Binding,
     GroupKey,
     Method,
+    metadata_of,
     with_marks,
     written_metadata,
 )
-from fslbench_data.submission.columns import NAMES, canonical, marks
-from fslbench_data.submission.frames import About, AsFrame, Frame, read_frame
-from fslbench_data.submission.reading import counts_of, read_file
+from fslbench_data.submission.columns import NAMES, RESULTS, canonical, marks, printable
+from fslbench_data.submission.frames import AsFrame, Frame
+from fslbench_data.submission.reading import counts_of, read_parquet, table_of
 from fslbench_data.tasks import TaskSetInfo
+
+About = Mapping[str, Method | Mapping[str, Any]]
+"""Metadata of methods by name: a Method, or its fields."""
 
 
 class Submission(AsFrame, Struct, frozen=True, eq=False):
@@ -67,7 +73,17 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
         SubmissionError, SchemaError
             A kind of them for each thing that can be wrong, naming rows and remedy.
         """
-        return cls(*read_file(Path(path)))
+        table = table_of(path, RESULTS, read_parquet)
+        return cls.of_table(table, table.schema, str(path))
+
+    @classmethod
+    def of_table(cls, table: pa.Table, schema: pa.Schema, source: str) -> Submission:
+        """Make a submission of a checked table and what the metadata of its file declare."""
+        declared = metadata_of(schema, source)
+        if declared is None and source.lower().endswith(".parquet"):
+            _warn_of_lost_metadata(table, source)
+        methods, bindings, version = declared or ({}, {}, "unknown")
+        return cls(table.replace_schema_metadata(None), methods, bindings, source, version)
 
     @classmethod
     def from_frame(
@@ -99,7 +115,19 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
         SubmissionError, SchemaError
             As :meth:`read`, naming rows of the frame.
         """
-        return cls(*read_frame(frame, methods or {}, fingerprints or {}, where))
+        table = table_of(frame, RESULTS, read_parquet, where)
+        declared = metadata_of(table.schema, where)
+        if declared is None and not methods:
+            _warn_of_lost_metadata(table, where)
+        about, bindings, version = declared or ({}, {}, __version__)
+        groups = table.select(list(NAMES)).group_by(list(NAMES), use_threads=False).aggregate([])
+        keys = [(row["method"], row["dataset"], row["task_set"]) for row in groups.to_pylist()]
+        about |= _methods(methods or {}, {method for method, *_ in keys})
+        for method, dataset, task_set in keys:
+            fingerprint = (fingerprints or {}).get(f"{dataset}/{task_set}")
+            if fingerprint is not None:
+                bindings[method, dataset, task_set] = Binding(fingerprint)
+        return cls(table.replace_schema_metadata(None), about, bindings, where, version)
 
     @classmethod
     def from_accuracies(
@@ -232,6 +260,41 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
         """
         table = with_marks(self.table, self.methods, self.bindings)
         return table.replace_schema_metadata(self.bound_table().schema.metadata)
+
+
+def _methods(given: About, in_frame: Collection[str]) -> dict[str, Method]:
+    """Return the given metadata of methods; raise a SpecError if it does not fit the frame."""
+    if unknown := [name for name in given if name not in in_frame]:
+        raise SpecError(
+            f"methods says something of {listing(unknown)}",
+            expected=f"methods of the frame: {listing(sorted(in_frame))}",
+        )
+    methods = {}
+    for name, about in given.items():
+        try:
+            methods[name] = about if isinstance(about, Method) else Method(name, **dict(about))
+        except TypeError as error:
+            raise SpecError(
+                f"what methods says of {name!r} is not understood: {printable(error)}",
+                expected="of description, backbone, link, transductive, trained and inductive "
+                "those that are known",
+            ) from None
+        if methods[name].name != check_method_name(name):
+            raise SpecError(f"methods says of {name!r} that it is {methods[name].name!r}")
+    return methods
+
+
+def _warn_of_lost_metadata(table: pa.Table, where: str) -> None:
+    """Warn of a table whose metadata was probably dropped by the program that edited it."""
+    if "fingerprint" in table.column_names and "transductive" not in table.column_names:
+        warnings.warn(
+            f"{printable(where)} has fingerprints in a column and no fslbench metadata, which "
+            "pandas drops: if its methods said that they are transductive, or stopped by a rule, "
+            "that is lost\n  fix: give the column `transductive`, or write it with "
+            "Submission.write",
+            FSLBenchWarning,
+            stacklevel=3,
+        )
 
 
 def check_parquet_name(path: str | Path) -> None:

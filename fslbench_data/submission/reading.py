@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import re
-import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,25 +19,24 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import (
     AccuracyError,
-    FSLBenchWarning,
     UnreadableError,
     listing,
     many,
     quoted,
 )
 from fslbench_data.files import load_numbers, refuse_lfs_pointer
-from fslbench_data.submission import columns
-from fslbench_data.submission.bindings import Binding, GroupKey, Method, metadata_of
 from fslbench_data.submission.columns import (
-    LISTS,
+    INDEX,
     NAMES,
-    TYPES,
-    canonical,
+    Kind,
     holds_all_ways,
+    is_text,
     known_columns,
     printable,
     separator_remedy,
+    typed,
 )
+from fslbench_data.submission.frames import frame_table
 from fslbench_data.tasks import TaskSetInfo
 
 TOLERANCE = 1e-3
@@ -204,7 +202,7 @@ def is_accuracies(path: Path) -> bool:
         return False
     with path.open(encoding="utf-8-sig", errors="replace") as stream:
         first, second = (stream.readline(MAX_LINE_BYTES).strip() for _ in range(2))
-    if [name for name in columns_of(path) if not columns.INDEX.fullmatch(name)] == ["accuracy"]:
+    if [name for name in columns_of(path) if not INDEX.fullmatch(name)] == ["accuracy"]:
         return True
     return first != "result" and "," not in first and bool(_NUMBER.fullmatch(second))
 
@@ -216,30 +214,58 @@ ENDINGS = (".parquet", ".csv", ".jsonl", ".ndjson")
 MOST_NESTED = 64
 """Levels of JSON that are read; a submission has two."""
 
+_LINES = "an object a line, whose values are texts, numbers and lists of numbers"
+_AS_LINES = "write each answer as a line of its own, with json.dumps"
 _JSON_TEXT = re.compile(rb'"(?:[^"\\\n]|\\[^\n])*"')
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _QUOTED_CELL = re.compile(r'(?<![^,])"(?:[^"]++|"")*+"(?![^,])')
 
 
-class Content(NamedTuple):
-    """The fields of a Submission, which describes them, in its order."""
+def table_of(
+    source: object, kind: Kind, parquet: Callable[[Path], pa.Table], where: str = ""
+) -> pa.Table:
+    """Return the checked table of a file, or of what :func:`frame_table` reads.
 
-    table: pa.Table
-    methods: dict[str, Method]
-    bindings: dict[GroupKey, Binding]
-    source: str
-    package_version: str = "unknown"
+    Metadata of the schema stay.
+
+    Parameters
+    ----------
+    parquet
+        Reads a Parquet file, or those of its columns that the kind has.
+    where
+        Name of the source in messages; by default the file's, or the kind's.
+
+    Raises
+    ------
+    SubmissionError, SchemaError
+        A kind of them for each thing that can be wrong, naming rows and remedy.
+    """
+    texts, where = not kind.closed, where or name_of(source, kind)
+    if isinstance(source, str | Path):
+        path = Path(source)
+        check_file(path, ENDINGS, kind.name)
+        with readable(path):
+            if path.suffix.lower() == ".csv":
+                table, texts = read_csv_texts(path), True
+            elif path.suffix.lower() == ".parquet":
+                table = parquet(path)
+            elif kind.closed:
+                table = _read_json_lines(path)
+            else:
+                table = frame_table(_json_rows(path), where, kind)
+    else:
+        table = frame_table(source, where, kind)
+    metadata, table = table.schema.metadata, known_columns(table, kind, where)
+    if not table.num_rows:
+        again = "; a reader is empty once it has been read: give its table"
+        fix = f"write the results into it{again if hasattr(source, 'read_all') else ''}"
+        raise UnreadableError(f"{where} has columns but no rows", fix=fix)
+    return typed(table, kind, where, texts=texts).replace_schema_metadata(metadata)
 
 
-def read_file(path: Path) -> Content:
-    """Read a submission file, by its ending (.parquet, .csv, .jsonl)."""
-    check_file(path)
-    readers = {".parquet": read_parquet, ".csv": _read_csv}
-    with readable(path):
-        content = readers.get(path.suffix.lower(), _read_json_lines)(path)
-    if not content.table.num_rows:
-        raise UnreadableError(f"{path} has columns but no rows", fix="write the results into it")
-    return content
+def name_of(source: object, kind: Kind) -> str:
+    """Return what messages call a source: a file by its name."""
+    return str(source) if isinstance(source, str | Path) else kind.name
 
 
 def check_file(
@@ -291,8 +317,8 @@ _BATCH_ROWS = 16_000
 """Rows of a Parquet file that are read at once; a power of two takes a quarter more memory."""
 
 
-def read_parquet(path: Path) -> Content:
-    """Read a Parquet submission with its metadata."""
+def read_parquet(path: Path) -> pa.Table:
+    """Read a Parquet file with its metadata, names as dictionaries."""
     file = pq.ParquetFile(path)
     names, claimed = name_columns(file.schema_arrow), file.metadata.num_rows
     try:
@@ -300,37 +326,13 @@ def read_parquet(path: Path) -> Content:
     except OSError:  # delta-encoded texts cannot be read as dictionaries
         table = _read_in_batches(pq.ParquetFile(path, pre_buffer=False))
     check_rows(table.num_rows, claimed, str(path))
-    return content_of(table, str(path))
+    return table
 
 
 def _read_in_batches(file: pq.ParquetFile) -> pa.Table:
     """Read in batches: at once, lists would take ten times their memory, and twice the time."""
     batches = file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)
     return pa.Table.from_batches(batches, file.schema_arrow)
-
-
-def content_of(table: pa.Table, source: str) -> Content:
-    """Make a submission of the table of a Parquet file and its metadata."""
-    schema, table = table.schema, canonical(table, source)
-    declared = metadata_of(schema, source)
-    if declared is None:
-        warn_of_lost_metadata(table.column_names if table.num_rows else (), source)
-        return Content(table, {}, {}, source)
-    methods, bindings, version = declared
-    return Content(table, methods, bindings, source, version)
-
-
-def warn_of_lost_metadata(names: Collection[str], where: str) -> None:
-    """Warn of a table whose metadata was probably dropped by the program that edited it."""
-    if "fingerprint" in names and "transductive" not in names:
-        warnings.warn(
-            f"{printable(where)} has fingerprints in a column and no fslbench metadata, which "
-            "pandas drops: if its methods said that they are transductive, or stopped by a rule, "
-            "that is lost\n  fix: give the column `transductive`, or write it with "
-            "Submission.write",
-            FSLBenchWarning,
-            stacklevel=2,
-        )
 
 
 def check_rows(rows: int, claimed: int, where: str) -> None:
@@ -345,7 +347,7 @@ def check_rows(rows: int, claimed: int, where: str) -> None:
 def name_columns(schema: pa.Schema) -> list[str]:
     """Return the columns of names, which take less memory as dictionaries."""
     names = {*NAMES, "fingerprint", "run"}
-    return [field.name for field in schema if field.name in names and columns.is_text(field.type)]
+    return [field.name for field in schema if field.name in names and is_text(field.type)]
 
 
 def read_csv_texts(path: Path) -> pa.Table:
@@ -360,22 +362,7 @@ def read_csv_texts(path: Path) -> pa.Table:
     return csv.read_csv(path, read_options=reading, convert_options=options)
 
 
-def _read_csv(path: Path) -> Content:
-    source = str(path)
-    table = known_columns(read_csv_texts(path), source)
-    for index, name in enumerate(table.column_names):
-        column = table.column(name)
-        if name in LISTS:
-            column = columns.parse_lists(column, name, source, TYPES[name])
-        elif name in columns.INTEGERS:
-            column = columns.parse_integers(column, name, source)
-        elif name in ("transductive", "inductive"):
-            column = columns.parse_booleans(column, name, source)
-        table = table.set_column(index, name, column)
-    return Content(canonical(table, source), {}, {}, source)
-
-
-def _read_json_lines(path: Path) -> Content:
+def _read_json_lines(path: Path) -> pa.Table:
     from pyarrow import json
 
     check_lines(path)
@@ -387,7 +374,24 @@ def _read_json_lines(path: Path) -> Content:
     if any(not pa.types.is_string(kinds[name]) for name in names):  # such as texts like dates
         texts = pa.schema([(name, pa.string()) for name in names])
         table = json.read_json(path, parse_options=json.ParseOptions(explicit_schema=texts))
-    return Content(canonical(table, str(path)), {}, {}, str(path))
+    return table
+
+
+def _json_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a JSON Lines file, whose other columns may hold anything."""
+    check_lines(path)
+    rows = []
+    with path.open(encoding="utf-8-sig") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    row = error
+                if not isinstance(row, dict):
+                    raise _no_object(path, number, row)
+                rows.append(row)
+    return rows
 
 
 def check_lines(path: Path) -> None:
@@ -398,22 +402,25 @@ def check_lines(path: Path) -> None:
     removing the quoted texts of a line leaves its brackets.  Raises an UnreadableError that names
     the first wrong line.
     """
-    expected = "an object a line, whose values are texts, numbers and lists of numbers"
-    fix = "write each answer as a line of its own, with json.dumps"
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             brackets = _JSON_TEXT.sub(b"", line).translate(None, _NO_BRACKETS)
             levels = list(accumulate(1 if mark in b"[{" else -1 for mark in brackets))
             if (deepest := max(levels, default=0)) > MOST_NESTED:
                 raise UnreadableError(
-                    f"{path} is nested {deepest} deep", expected=expected, fix=fix
+                    f"{path} is nested {deepest} deep", expected=_LINES, fix=_AS_LINES
                 )
             if levels and (levels[-1] or levels.count(0) > 1):
-                raise UnreadableError(
-                    f"{path} cannot be read as {path.suffix[1:]}: line {number} is not one object",
-                    expected=expected,
-                    fix=f"{fix}; the file may be cut short",
-                )
+                raise _no_object(path, number)
+
+
+def _no_object(path: Path, line: int, found: object = None) -> UnreadableError:
+    why = f": {printable(found)}" if isinstance(found, Exception) else ""
+    return UnreadableError(
+        f"{path} cannot be read as {path.suffix[1:]}: line {line} is not one object{why}",
+        expected=_LINES,
+        fix=f"{_AS_LINES}; the file may be cut short",
+    )
 
 
 def check_quotes(path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from benchmark_spec.errors import (
@@ -20,7 +19,8 @@ from benchmark_spec.errors import (
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.protocol import suite_of
 from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
-from fslbench_data.submission.columns import NAMES, TYPES, canonical
+from fslbench_data.submission.columns import NAMES, canonical
+from fslbench_data.submission.frames import frame_table
 from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import Episodes, Task, TaskSet, TaskSetInfo
 
@@ -128,7 +128,7 @@ class Recorder:
             raise SubmissionError("nothing has been recorded", fix="add the answers to a task")
         rows: list[dict[str, Any]] = []
         bindings: dict[GroupKey, Binding] = {}
-        constants: dict[str, Any] = {"run": self._run}
+        constants: dict[str, Any] = {} if self._run is None else {"run": self._run}
         if self._method.transductive:  # a column survives programs that drop the metadata
             constants["transductive"] = True
         for name, results in self._rows.items():
@@ -145,13 +145,9 @@ class Recorder:
             bindings[key] = Binding(info.fingerprint, tasks, self._stopping.get(name))
             constants |= zip(NAMES, key, strict=True)
             rows += [{**constants, "task_id": i, **results[i]} for i in range(count)]
-        columns = {}
-        for name in TYPES:
-            values = [row.get(name) for row in rows]
-            if any(value is not None for value in values):
-                columns[name] = values
-        table = canonical(pa.table(columns), "the recording")
-        return Submission(table, {self.name: self._method}, bindings, "the recording")
+        where = "the recording"
+        table = canonical(frame_table(rows, where), where)
+        return Submission(table, {self.name: self._method}, bindings, where)
 
     def _record(
         self,

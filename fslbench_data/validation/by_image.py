@@ -22,19 +22,26 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.submission import columns
-from fslbench_data.submission.columns import canonical
+from fslbench_data.submission.columns import NAMES, Kind, canonical
 from fslbench_data.submission.model import Source, Submission, open_all
 from fslbench_data.submission.reading import is_by_image
 from fslbench_data.tasks import TaskSet
 from fslbench_data.validation.log_source import table_of
 from fslbench_data.validation.rows import Rows, numbered
 
-_NAMES, _NUMBERS = ("method", "dataset", "task_set"), ("task_id", "image_id", "predicted")
-_OPTIONAL = ("run", "fingerprint")
-_SECOND = "second"
-"""The id of the second-best class."""
-_LISTS = {"predicted": "predictions", _SECOND: _SECOND}
+_NUMBERS = ("task_id", "image_id", "predicted", "second")
+"""Columns of ids; `second` is that of the second-best class."""
+_NEEDED = (*NAMES, *_NUMBERS[:3])
+_BY_IMAGE = Kind(
+    "the file",
+    dict.fromkeys((*NAMES, "run", "fingerprint"), pa.string())
+    | dict.fromkeys(_NUMBERS, pa.int64()),
+    _NEEDED,
+    ", ".join(_NEEDED),
+    ids=["run"],
+    loose=["run", "fingerprint", "second"],
+)
+_LISTS = {"predicted": "predictions", "second": "second"}
 """By column of class ids: the submission's column of lists."""
 
 
@@ -56,27 +63,10 @@ def by_task(source: Any, release: Release) -> Submission:
         A subclass for rows that are no queries, doubled or missing; it names rows and images.
     """
     where = str(source) if isinstance(source, str | Path) else "the frame"
-    needed = (*_NAMES, *_NUMBERS)
-    table = table_of(source, needed, where, (*_OPTIONAL, _SECOND))
-    if missing := [name for name in needed if name not in table.column_names]:
-        raise SchemaError(
-            f"the file misses the column{'s' if len(missing) > 1 else ''} {listing(missing)}",
-            where=f"{where}, which has {listing(table.column_names)}",
-            expected=", ".join(needed),
-        )
-    if not table.num_rows:
-        raise SchemaError("there are no rows", where=where)
-    texts = {
-        name: columns.text_column(table.column(name), name, where, nulls=name in _OPTIONAL)
-        for name in (*_NAMES, *_OPTIONAL)
-        if name in table.column_names
-    }
-    numbers = {
-        name: columns.integers(table.column(name), name, where)
-        for name in (*_NUMBERS, _SECOND)
-        if name in table.column_names
-    }
-    rows = numbered(Submission(pa.table(texts).unify_dictionaries(), source=where), release)
+    table = table_of(source, _BY_IMAGE, where)
+    texts = table.select([name for name in table.column_names if name not in _NUMBERS])
+    numbers = {name: table[name].to_numpy() for name in _NUMBERS if name in table.column_names}
+    rows = numbered(Submission(texts, source=where), release)
     tables = []
     for group, key in enumerate(rows.keys):
         members = np.flatnonzero(rows.groups == group)
@@ -91,7 +81,9 @@ def by_task(source: Any, release: Release) -> Submission:
         of_members = {name: values[members] for name, values in numbers.items()}
         task_ids, classes = _in_query_order(tasks, rows, members, of_members)
         first = int(members[0])
-        content: dict[str, Any] = {n: [texts[n][first].as_py()] * len(task_ids) for n in texts}
+        content: dict[str, Any] = {
+            name: [texts[name][first].as_py()] * len(task_ids) for name in texts.column_names
+        }
         content["task_id"] = task_ids
         content["n_correct"] = (classes["predicted"] == tasks.query_label[task_ids]).sum(axis=1)
         content["n_query"] = np.full(len(task_ids), tasks.query.shape[1])

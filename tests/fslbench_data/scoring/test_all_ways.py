@@ -260,7 +260,7 @@ def _each(**changed):
         (lambda rows: rows.append(dict(rows[0])), DoubledTaskError, "twice in one draw"),
         (_each(second=lambda row: row["predicted"]), SchemaError, "second is 'c0', as predicted"),
         (_each(second=lambda row: 1), SchemaError, "second of adapter is never a class"),
-        (lambda rows: rows[0].update(second="c9"), SchemaError, "second is empty"),
+        (lambda rows: rows[0].update(second="c9"), SchemaError, "'second' is empty"),
         (lambda rows: rows.pop(), MissingTaskError, "39 of 40 test images"),
         (lambda rows: rows[0].update({"class": "c1"}), SchemaError, "of two classes"),
         (lambda rows: rows[0].update(shots=2.5), SchemaError, "shots is 2.5"),
