@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -128,8 +127,6 @@ def report(
 
     path = folder / INDEX
     options.check_free(path)
-    arguments = [*map(str, files), *(["--release", release] if release else [])]
-    arguments += ["--unbound"] if chosen["allow_unbound"] else []
     with steps("making the page") as step:
         page_of(
             options.sources_of(files, pool),
@@ -138,7 +135,7 @@ def report(
             folder,
             sweeps=sweeps,
             images=images,
-            arguments=shlex.join(arguments),
+            arguments=[*map(str, files), *(["--release", release] if release else [])],
             progress=step,
         )
     options.say(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser")
@@ -221,14 +218,13 @@ def table(
     paper = fb.table(options.sources_of(files, pool), fb.load_release(release), **chosen)
 
     def print_on(console: Console) -> None:
-        from fslbench_data.render.console import print_table
+        from fslbench_data.render.console import print_table, say
         from fslbench_data.render.table import with_mark_columns
 
         for block in paper.tables():
             print_table(with_mark_columns(block), console, whole=True)
         for note in paper.notes:
-            note = note.replace("Bold:", "*:")
-            console.print(note, style="dim", highlight=False, markup=False)
+            say(console, note.replace("Bold:", "*:"), "dim")
 
     if to.form == "table":
         options.draw(print_on, to.path)

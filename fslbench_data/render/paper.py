@@ -150,9 +150,7 @@ def table(
                 fix="choose these where it is made, or give the results instead",
             )
     else:
-        selection = Selection.of(
-            datasets=datasets, task_sets=task_sets, level=level, allow_unbound=allow_unbound
-        )
+        selection = Selection.of((), datasets, task_sets, level, allow_unbound=allow_unbound)
         opened = load_release() if release is None else release
         results = report_on(select(results, opened, selection))
     content = paper_content(

@@ -33,6 +33,7 @@ from fslbench_data.render.interval_text import (
     by_queries_text,
     labels,
     one_model_text,
+    percent,
     plus_minus,
     several_runs_text,
     span,
@@ -241,7 +242,7 @@ def _heading(summary: Summary) -> str:
     sets = summary.primary
     if not sets:
         return ""
-    level = f"{100 * summary.signature.level:.8g} %"
+    level = percent(summary.signature.level)
     known, unknown = _by_queries(summary)
     per_query = bool(known) and not unknown
 
@@ -259,8 +260,7 @@ def _heading(summary: Summary) -> str:
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
     n_tasks = [primary.scored.n_tasks for primary in sets]
     number = span(n_tasks)
-    own = [score for score in summary.scores if score.method in summary.methods]
-    answered = [score.accuracy.tasks for score in own]
+    answered = [s.accuracy.tasks for s in summary.scores if s.method in summary.methods]
     if answered and max(answered) < min(n_tasks):
         number = f"{span(answered)} of {number}"
     suites = {suite_of(primary.scored.name.suite) for primary in sets}
@@ -331,14 +331,14 @@ def _rows_table(summary: Summary, name: Name) -> Table:
     dataset, *sizes = (column.name for column in sets)
     columns = [Column(dataset, itemgetter(dataset), once=itemgetter(dataset))]
     columns += [*map(of_set_column, sizes), of_set_column("accuracy", 1)]
-    if any(line["usual ±"] for line in lines):
+    shown = {key for line in lines for key, value in line.items() if value is not None}
+    if "usual ±" in shown:
         columns.append(of_set_column("usual ±", 2))
     if len({line["tasks"] for line in lines}) > 1:
         columns.append(of_set_column("tasks", 3))
-    if any(line["versus"] for line in lines):
+    if "versus" in shown:
         columns.append(Column("versus", itemgetter("versus")))
         columns.append(right("difference", itemgetter("difference")))
-        shown = {key for key in VERDICT_COLUMNS if any(line[key] for line in lines)}
         if any(row.primary.kind_about("new classes") for row in summary.rows):
             shown.add("new classes")
         columns += [verdict_column(key, itemgetter(key)) for key in VERDICT_COLUMNS if key in shown]

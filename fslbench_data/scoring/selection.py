@@ -143,12 +143,12 @@ class Selection(Struct, frozen=True):
     @classmethod
     def of(
         cls,
-        *,
-        against: Names = (),
         methods: Names = (),
         datasets: Names = (),
         task_sets: Names = (),
         level: float = 0.95,
+        *,
+        against: Names = (),
         allow_unbound: bool = False,
         references: bool = True,
     ) -> Selection:

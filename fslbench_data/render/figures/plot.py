@@ -181,13 +181,7 @@ def plot(
         )
     if path is not None:
         check_figure_path(Path(path))
-    selection = Selection.of(
-        methods=methods,
-        datasets=datasets,
-        task_sets=task_sets,
-        level=level,
-        allow_unbound=allow_unbound,
-    )
+    selection = Selection.of(methods, datasets, task_sets, level, allow_unbound=allow_unbound)
     figure = figure_of(kind, results, release, selection, sweeps)
     drawing = Drawing(figure, columns, width, title)
     if path is not None:

@@ -403,18 +403,11 @@ def report_page(
     FSLBenchError
         As :func:`fslbench_data.score` does.
     """
-    selection = Selection.of(
-        methods=methods,
-        datasets=datasets,
-        task_sets=task_sets,
-        level=level,
-        allow_unbound=allow_unbound,
-    )
+    selection = Selection.of(methods, datasets, task_sets, level, allow_unbound=allow_unbound)
     sources = results if isinstance(results, list | tuple) else [results]
     arguments = [str(source) if isinstance(source, str | Path) else "FILE" for source in sources]
     if release is not None:
         arguments += ["--release", release.hub or release.files.where]
-    arguments += ["--unbound"] if allow_unbound else []
     return page_of(
         results,
         load_release() if release is None else release,
@@ -422,7 +415,7 @@ def report_page(
         path,
         sweeps=sweeps,
         images=images if images is None or images is True else Path(images),
-        arguments=shlex.join(arguments),
+        arguments=arguments,
     )
 
 
@@ -432,6 +425,7 @@ def page_of(
     selection: Selection,
     folder: str | Path | None = None,
     *,
+    arguments: Sequence[str] = (),
     progress: Callable[[str], object] = lambda _: None,
     **shown: Any,
 ) -> Page:
@@ -447,7 +441,8 @@ def page_of(
         raise SpecError(chosen, expected=f"at most {MOST_CHOSEN}")
     progress("reading and checking")
     selected = select(results, release, selection)
-    page = Page(html(page_content(selected, progress=progress, **shown)))
+    given = shlex.join([*arguments, *(["--unbound"] if selection.allow_unbound else [])])
+    page = Page(html(page_content(selected, arguments=given, progress=progress, **shown)))
     if folder is not None:
         page.write(folder)
     return page
