@@ -389,9 +389,13 @@ class FirstTasks:
         """Return the design of the first tasks; None where they have no interval of the kind."""
         if tasks < (1 if self.whole.tasks == 1 and isinstance(self.whole, AllWayDesign) else 2):
             return None
+        design = self._first(tasks)
+        return None if name in design.why else design
+
+    def _first(self, tasks: int) -> Design:
         if tasks not in self._designs:
             self._designs[tasks] = self.whole.prefix(tasks)
-        return None if name in self._designs[tasks].why else self._designs[tasks]
+        return self._designs[tasks]
 
     def own(self, counts: Counts, tasks: int, level: float) -> LeaveOneOut:
         """Return the intervals of the methods' accuracies over the first tasks, (M, 1)."""
@@ -417,7 +421,7 @@ class FirstTasks:
         tasks = key[0]
         if tasks not in self._influences:
             y = counts.shares(tasks)
-            self._influences[tasks] = Influences(self._designs[tasks], y, counts.right)
+            self._influences[tasks] = Influences(self._first(tasks), y, counts.right)
         if key not in self._cache:
             self._cache[key] = compute(self._influences[tasks])
             if len(self._cache) > _MOST_CACHED:

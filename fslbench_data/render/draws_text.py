@@ -134,7 +134,7 @@ def rows(report: Report, log: DrawFacts) -> tuple[list[Row], list[Row]]:
 def _of_method(over: str, task_set: TaskSetReport, i: int) -> Row:
     """Return a mean and its half-widths, without p-values and verdicts."""
     intervals, n_tasks = task_set.scores[i].intervals, task_set.scored.n_tasks
-    row = _values(over, intervals)  # before the design is asked, which they fill
+    row = _values(over, intervals)
     spread = task_set.designs["images"].own(task_set.counts, n_tasks, task_set.level)
     share = float(spread.images.monte_carlo_share[i, 0])
     known = n_tasks > 1 and intervals["images"].halfwidth and not isnan(share)
