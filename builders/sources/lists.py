@@ -93,8 +93,8 @@ def read_list(option: str, folder: Path, name: str, known: Collection[str]) -> d
             expected=where,
         )
     if not lists_classes and not any(rows.values()):
-        expected = expected if option == "groups" else where
-        raise SourceError(f"{name} lists no image", where=str(file), expected=expected)
+        what = f"gives no image any {value}" if rows else "lists no image"
+        raise SourceError(f"{name} {what}", where=str(file), expected=expected)
     missing = sorted(set(known) - rows.keys()) if option != "groups" else []
     if missing:
         raise SourceError(
