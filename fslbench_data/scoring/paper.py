@@ -20,7 +20,7 @@ from fslbench_data.scoring.summary import (
     SIGNIFICANT,
     baselines,
     behind_best,
-    chosen_among,
+    candidates,
     judged_of,
 )
 from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
@@ -144,7 +144,7 @@ def paper_content(
     columns = []
     for (task_set, kind), heading in zip(chosen, headings(scored), strict=True):
         own = range(len(task_set.requested))
-        counted = set() if methods else chosen_among(task_set, own, against)
+        counted = set() if methods else candidates(task_set, own, against)
         columns.append(_column(task_set, kind, heading, rows, counted, unbound))
     if means:
         averaged = report.averaged

@@ -151,9 +151,7 @@ def baselines(
     return [*peers, *sorted(chosen | {i for i in _rival(task_set, row) if i >= n_own})]
 
 
-def chosen_among(
-    task_set: TaskSetReport, rows: Iterable[int], against: Collection[str]
-) -> set[int]:
+def candidates(task_set: TaskSetReport, rows: Iterable[int], against: Collection[str]) -> set[int]:
     """Return the references if some :func:`baselines` were chosen among them by their accuracy."""
     if against or all(_on_same_features(task_set, row) for row in rows):
         return set()
@@ -278,12 +276,12 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     if len(displayed) == 1:
         named = bool(report.against)
         for task_set, by_row in chosen:
-            passed_over = chosen_among(task_set, by_row, report.against)
-            rows += [_row(task_set, r, by_row[r], passed_over, named=named) for r in by_row]
+            among = candidates(task_set, by_row, report.against)
+            rows += [_row(task_set, r, by_row[r], among, named=named) for r in by_row]
         tallies = _tallies(rows)
     else:
         columns = tuple(
-            standings(task_set, positions, chosen_among(task_set, by_row, report.against))
+            standings(task_set, positions, candidates(task_set, by_row, report.against))
             for (task_set, positions), (_, by_row) in zip(shown, chosen, strict=True)
         )
     in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.displayed}
