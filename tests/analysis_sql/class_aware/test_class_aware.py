@@ -587,42 +587,6 @@ def unequal(seed, tasks):
     return ids, SuperclassDesign.of(ids, SUPERCLASS)
 
 
-def test_a_balanced_nested_set_has_a_closed_form():
-    """One class a task, 3 tasks a class, 4 classes a superclass: the sums of squares of ANOVA."""
-    superclasses, classes, repeats = 6, 4, 3
-    ids = np.repeat(np.arange(superclasses * classes), repeats)[:, None]
-    rng = np.random.default_rng(0)
-    y = (
-        np.repeat(rng.normal(0, 2, superclasses), classes * repeats)
-        + np.repeat(rng.normal(0, 1, superclasses * classes), repeats)
-        + rng.normal(0, 1, ids.size)
-    )
-    design = SuperclassDesign.of(ids, np.repeat(np.arange(superclasses), classes))
-    both, norm2 = values(y)
-    weights, errors = on_the_whole_grid(design, design.coordinates(both), norm2)
-    table = y.reshape(superclasses, classes, repeats)
-    means = table.mean(axis=2)
-    between = classes * repeats * ((means.mean(axis=1) - y.mean()) ** 2).sum()
-    nested = repeats * ((means - means.mean(axis=1, keepdims=True)) ** 2).sum()
-    within = ((table - means[:, :, None]) ** 2).sum()
-    # a class moves `repeats` g_b, a superclass `classes` times `repeats` g_a; every λ is `repeats`
-    of_class = 1 + grid(design.classes).shares[:, None]
-    x, of_x = superclass_grid(design)
-    of_superclass = of_class * (1 + x)
-    scale = between / of_superclass + nested / of_class + within
-    se = np.sqrt(scale / (y.size - 1) * of_superclass / y.size / norm2[0])
-    assert errors[0] == pytest.approx(se, rel=1e-9)
-    log_weights = (
-        -(y.size - 1) / 2 * np.log(scale)
-        - (superclasses - 1) / 2 * np.log(of_superclass)
-        - superclasses * (classes - 1) / 2 * np.log(of_class)
-        + np.log(grid(design.classes).prior)[:, None]
-        + np.log(of_x)
-    )
-    expected = np.exp(log_weights - log_weights.max())
-    assert weights[0] == pytest.approx(expected / expected.sum(), rel=1e-7, abs=1e-14)
-
-
 @pytest.mark.parametrize(("seed", "tasks"), [(0, 40), (1, 12), (2, 5)])
 def test_weights_are_those_of_dense_matrices(seed, tasks):
     """Normal densities of all contrasts, by scipy, of the covariance written out."""

@@ -70,16 +70,6 @@ def test_pairs_that_hardly_differ_by_class_keep_their_digits():
     assert pair.halfwidth[0, 1] == pytest.approx(one.halfwidth[0, 0], rel=1e-9)
 
 
-def test_a_block_is_a_part_of_the_whole(design, y):
-    rows, columns = np.array([1, 4]), np.array([0, 1, 3])
-    whole, block = leave_one_out(design, y, 0.9), Influences(design, y).block(rows, columns, 0.9)
-    at = np.ix_(rows, columns)
-    np.testing.assert_allclose(block.mean, whole.mean[at], atol=1e-15)
-    for part, all_of_it in ((getattr(x, kind) for x in (block, whole)) for kind in LEFT_OUT):
-        np.testing.assert_allclose(part.halfwidth, all_of_it.halfwidth[at], rtol=1e-10)
-        np.testing.assert_allclose(part.p, all_of_it.p[at], atol=1e-12)
-
-
 @pytest.mark.parametrize("kind", LEFT_OUT)
 def test_what_cannot_be_estimated_is_never_nan(design, y, kind):
     result = leave_one_out(design, y, 0.95)

@@ -264,6 +264,8 @@ def test_a_width_is_the_mean_of_those_that_runs_may_show():
     again = two.widths(2.0, 0.95)
     assert again.halfwidth == pytest.approx(expected(2.0, 2), rel=1e-2)
     assert [n for n, _ in again.more] == [3, 5, 10, 20]
+    more = PlannedRuns(("a", "b"), (3, 5), (1.0, 1.0)).widths(1.0, 0.95).more
+    assert [n for n, _ in more] == [10, 20]
     assert PlannedRuns(("a", "b"), (1, 1), (None, None)).widths(1.0, 0.95) is None
     assert PlannedRuns(("a",), (1,), (None,), None, ("a",)).error is None
 

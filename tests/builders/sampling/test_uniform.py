@@ -300,22 +300,6 @@ def test_it_is_the_plain_loop(sizes, protocol, seed, asked):
 
 
 @pytest.mark.slow
-def test_every_class_set_is_equally_likely_where_sizes_are_equal():
-    pairs = {pair: i for i, pair in enumerate(combinations(range(5), 2))}
-    protocol = Protocol(2, 1, 2)
-    drawn = [draw_balanced([9] * 5, protocol, dataset="chi", seed=s) for s in range(SEEDS)]
-    assert {len(d) for d in drawn} == {7}
-    for task in (0, 3, 6):
-        sets = [pairs[tuple(sorted(d.class_ids[task].tolist()))] for d in drawn]
-        assert chisquare(np.bincount(sets, minlength=10)).pvalue > THRESHOLD
-        first = [int(d.class_ids[task][0]) for d in drawn]
-        assert chisquare(np.bincount(first, minlength=5)).pvalue > THRESHOLD
-    # images: the first support image of the first task that has class 2
-    picked = [int(d.support[d.class_ids == 2][0, 0]) for d in drawn]
-    assert chisquare(np.bincount(picked, minlength=9)).pvalue > THRESHOLD
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("task", [0, 5, 9])
 def test_a_class_is_in_a_task_as_often_as_its_share_wherever_the_task_stands(task):
     """P(class c in task t) = a_c / T; and its label is any of the K."""

@@ -68,6 +68,8 @@ def test_queries_are_those_with_the_lowest_scores(seed):
     for t, k in itertools.product(range(10), range(3)):
         c, chosen = int(found.class_ids[t, k]), set(names[t].tolist())
         others, images = chosen - {names[t, k]}, plain[sum(sizes[:c]) :][: sizes[c]]
+        between = [image for image in images if names[t, k] not in image and image & others]
+        assert ladder.inter_class[t, k] == (len(between) >= protocol.query)
         pool = [
             i
             for i, image in enumerate(images)
@@ -239,7 +241,7 @@ def made():
     """Objects of 7 classes in four values but every fifth, which lacks one; pairs are groups."""
     texts, attributes, groups = [], [], []
     for c, o in itertools.product(range(7), range(20)):
-        for value in VALUES[: 3 if o % 5 == 4 else 4]:
+        for value in VALUES[: 3 if o % 5 == 4 else 4][:: 1 - 2 * (o % 2)]:  # in either order
             texts.append(f"{c}-{o}")
             attributes.append([value])
             groups.append(c * 20 + o // 2 if o < 6 else -1)
@@ -284,6 +286,7 @@ def test_the_laws_of_counterfactuals(reuse, protocol):
 
 def test_any_is_any_and_other_is_uniform():
     objects, found, sizes = made()
+    assert {len(of_class) for of_class in objects.groups} == {14}
     steps, values = counterfactual(objects, Protocol(2, 1, 5), tasks=600)
     value = np.array([VALUES.index(v[0]) for v in found["attributes"].to_pylist()])
     first = (np.cumsum(sizes) - sizes)[steps["any"].class_ids][..., None]
@@ -320,6 +323,9 @@ def test_steps_have_the_same_classes_attributes_and_number_of_tasks(biased):
             assert table["attributes"].equals(tables[0]["attributes"])
         for table in tables[2:]:
             assert table["support"].equals(tables[1]["support"])
+        if suites[-1] in STYLES:
+            between = [{*np.ravel(table["inter_class"].to_pylist()).tolist()} for table in tables]
+            assert between == [{False}, {False}, {True}]
     drawn = biased.task_set("things", "open_biased_words-3w2s3q")
     images = np.concatenate([drawn.support.reshape(len(drawn), -1), drawn.query], axis=1)
     assert np.unique(images).size == images.size

@@ -100,6 +100,9 @@ def test_results_and_tasks_of_sql_have_the_same_numbers(run):
         ).fetchall()
         paths = dict(connection.execute("SELECT image_id, path FROM images").fetchall())
         names = dict(connection.execute("SELECT class_id, class_name FROM classes").fetchall())
+        firsts = "SELECT dataset, class_id, min(image_id) FROM images GROUP BY ALL ORDER BY ALL"
+        said = "SELECT dataset, class_id, first_image_id FROM classes ORDER BY ALL"
+        assert connection.execute(firsts).fetchall() == connection.execute(said).fetchall()
     assert len(rows) == 160
     found = {
         (method, n, tuple(names[c] for c in classes), tuple(paths[i] for i in query))

@@ -254,6 +254,9 @@ def test_accuracies_of_the_same_tasks_are_compared_task_by_task(tmp_path):
                 assert f"{apart.mean():.2f} ± {width:.2f}" in text
                 assert "0.00 ± 0.00" in text
                 assert ("Hoeffding" in text) == bool(sizes)
+            if form == "json":
+                (told, *_) = json.loads(text)["differences"]
+                assert told["difference"] == pytest.approx(apart.mean(), abs=1e-6)
     for read, sources, said in (
         (fb.reported, [{}], "there are no results"),
         (fb.score, [ours], "go to fb.reported"),

@@ -92,6 +92,7 @@ def test_pooled_sets_of_the_same_data_ways_and_shots_are_named(example, embedded
 def test_a_signature_names_the_commit_of_a_release_of_the_hub(toy):
     signature = score(recorded_sets(toy, {CLOSED: [4, 4, 4, 4, 3]}, "a"), toy).signature
     assert "hub:" not in str(signature)
+    assert repr(signature).startswith("<Signature: ")
     of_hub = replace(signature, hub="org/toy@0123456789ab" + "c" * 28)
     assert "|hub:org/toy@0123456789ab|" in str(of_hub)
 
@@ -121,6 +122,7 @@ def test_intervals_are_shown_and_nothing_is_concluded(part):
                 assert pair.difference.halfwidth is not None
     for each in report.sets:
         assert each.scores[0].prefix
+        assert repr(each.scores[0]).endswith("; prefix>")
         assert not any(score.prefix for score in each.scores[1:])
         assert each.scores[0].faultless is None
         assert all(e.p_sign_flip is None and e.detectable is None for e in each.evidence_of(0))
@@ -235,6 +237,8 @@ def test_scores_are_a_sequence(report):
     assert scores[1:3] == tuple(scores)[1:3]
     assert scores[:1].to_arrow().num_rows == len(scores[0].intervals)
     assert scores[-1] is list(scores)[-1]
+    pairs = report.comparisons
+    assert [pairs[-1], *pairs[:2]] == [[*pairs][i] for i in (-1, 0, 1)]
     none = Report(report.signature, ())
     assert none.scores.to_arrow().schema == SCORES
     assert none.comparisons.to_arrow().num_rows == 0
@@ -465,7 +469,9 @@ def test_a_run_that_stopped_meets_its_rival_and_is_told_from_no_other(embedded):
     mine, rival = _noisy(embedded, f"{LITE}/mine", "closed-5w5s5q"), "mobilenet_v2/NCC"
     rule = Stopping(rival, 0.95)
     bindings = {key: replace(bound, stopping=rule) for key, bound in mine.bindings.items()}
-    summary = summarize(fb.score(replace(mine, bindings=bindings), embedded))
+    report = fb.score(replace(mine, bindings=bindings), embedded)
+    assert repr(report.scores[0]).endswith("; stopped by a rule>")
+    summary = summarize(report)
     (row,) = summary.rows
     verdicts = {c.versus: c.verdict for c in row.compared}
     assert verdicts.pop(rival) == "+"
