@@ -30,14 +30,14 @@ from benchmark_spec.naming import check_method_name
 from benchmark_spec.protocol import TaskSetName, WholeProtocol
 from fslbench_data.scoring.own_release import OwnTasks, digest_of, numbered
 from fslbench_data.scoring.task_log import DATASET, names_in, rows_by_dataset
-from fslbench_data.submission.columns import Kind, whole_numbers
+from fslbench_data.submission.columns import TableKind, whole_numbers
 from fslbench_data.submission.reading import name_of
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.log_source import table_of
 from fslbench_data.validation.rows import Group
 
 _NAMES = ("method", "image", "class", "predicted", "second", DATASET)
-IMAGES = Kind(
+IMAGES = TableKind(
     "the log",
     {**dict.fromkeys(_NAMES, pa.string()), "draw": None, "shots": None},
     _NAMES[:4],

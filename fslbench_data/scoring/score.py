@@ -46,7 +46,7 @@ from fslbench_data.scoring.selection import (
 from fslbench_data.scoring.task_log import log_table
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets
 from fslbench_data.submission.bindings import Method
-from fslbench_data.submission.columns import Kind
+from fslbench_data.submission.columns import TableKind
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
 from fslbench_data.submission.reading import is_all_ways, is_log
@@ -499,7 +499,7 @@ def _two_of_log(names: Sequence[str], log_options: dict[str, Any]) -> OwnLog:
     logs = [*dict.fromkeys(file for file, _, _ in parts if is_log(file))]
     methods_of_log: dict[str, set[str]] = {}
     for file in logs if len(logs) > 1 else ():
-        table = table_of(file, Kind("the log", {"method": pa.string()}, ["method"], "method"))
+        table = table_of(file, TableKind("the log", {"method": pa.string()}, ["method"], "method"))
         methods_of_log[file] = {*table.column("method").unique().to_pylist()}
     if len(logs) == len(parts) == 2 and not any(map(is_all_ways, logs)):
         one, other = ({method} if method else methods_of_log.get(file) for file, _, method in parts)

@@ -26,7 +26,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import check_method_name
 from fslbench_data.submission import columns
-from fslbench_data.submission.columns import ID_LISTS, Kind, column_remedy, printable
+from fslbench_data.submission.columns import ID_LISTS, TableKind, column_remedy, printable
 from fslbench_data.submission.reading import name_of, several_logs
 from fslbench_data.validation.log_source import table_of
 
@@ -243,7 +243,7 @@ def _remedy(names: list[str], missing: list[str]) -> str:
     )
 
 
-TASKS = Kind(
+TASKS = TableKind(
     "the log",
     dict.fromkeys(("method", "task", "run", DATASET), pa.string())
     | dict.fromkeys(("class_ids", *ROLES, "image_ids", RIGHT), ID_LISTS)

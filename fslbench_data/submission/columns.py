@@ -371,7 +371,7 @@ _WITH_GAPS = ("run", "fingerprint")
 """Columns of texts that rows may leave empty."""
 
 
-class Kind(NamedTuple):
+class TableKind(NamedTuple):
     """A kind of table: its columns, and what is said where one is missing.
 
     Attributes
@@ -421,7 +421,7 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
     return typed(known_columns(table, RESULTS, where), RESULTS, where)
 
 
-def known_columns(table: pa.Table, kind: Kind, where: str) -> pa.Table:
+def known_columns(table: pa.Table, kind: TableKind, where: str) -> pa.Table:
     """Return the columns of a kind in their order; raise a SchemaError if some are wrong.
 
     The index of a pandas frame is ignored, unless it holds one of them.
@@ -452,7 +452,7 @@ def doubled(names: Iterable[object]) -> list[str]:
     return [quoted(str(name)) for name, count in Counter(names).items() if count > 1]
 
 
-def typed(table: pa.Table, kind: Kind, where: str, *, texts: bool = False) -> pa.Table:
+def typed(table: pa.Table, kind: TableKind, where: str, *, texts: bool = False) -> pa.Table:
     """Return the columns in the types of a kind; of `texts`, as in CSV files, numbers are made.
 
     All chunks of a column of names share one dictionary.
@@ -482,7 +482,7 @@ def holds_all_ways(columns: Iterable[str]) -> bool:
     return {"image", "class", "predicted"} <= {*columns}
 
 
-def without_index(table: pa.Table, kind: Kind | None = None) -> pa.Table:
+def without_index(table: pa.Table, kind: TableKind | None = None) -> pa.Table:
     """Leave out the index of a pandas frame, by its metadata or by the names of columns.
 
     It stays if it holds a column that a kind's index may hold.
@@ -529,7 +529,7 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
     return "rename or drop columns; the first line of a CSV file names them"
 
 
-RESULTS = Kind(
+RESULTS = TableKind(
     "the submission",
     TYPES,
     SUBMISSION.names,
@@ -553,7 +553,7 @@ def _parsed(
     return parse(column, name, where)
 
 
-def _typed(column: pa.ChunkedArray, name: str, of: Kind, where: str) -> pa.ChunkedArray:
+def _typed(column: pa.ChunkedArray, name: str, of: TableKind, where: str) -> pa.ChunkedArray:
     kind = of.types[name]
     if kind == pa.string():
         fix = "" if name in of.needed else "fill it in, or leave the column out"

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from benchmark_spec.errors import SchemaError, rows
-from fslbench_data.submission.columns import Kind, printable, without_index
+from fslbench_data.submission.columns import TableKind, printable, without_index
 
 
 @runtime_checkable
@@ -36,7 +36,7 @@ class AsFrame:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
-def frame_table(source: Any, where: str, kind: Kind | None = None) -> pa.Table:
+def frame_table(source: Any, where: str, kind: TableKind | None = None) -> pa.Table:
     """Return a table of a frame, a mapping of columns, or a list of rows.
 
     Of a kind that is not closed, only its columns are read, and loose ones with values of several

@@ -28,7 +28,7 @@ from fslbench_data.files import load_numbers, refuse_lfs_pointer
 from fslbench_data.submission.columns import (
     INDEX,
     NAMES,
-    Kind,
+    TableKind,
     holds_all_ways,
     is_text,
     known_columns,
@@ -222,7 +222,7 @@ _QUOTED_CELL = re.compile(r'(?<![^,])"(?:[^"]++|"")*+"(?![^,])')
 
 
 def table_of(
-    source: object, kind: Kind, parquet: Callable[[Path], pa.Table], where: str = ""
+    source: object, kind: TableKind, parquet: Callable[[Path], pa.Table], where: str = ""
 ) -> pa.Table:
     """Return the checked table of a file, or of what :func:`frame_table` reads.
 
@@ -263,7 +263,7 @@ def table_of(
     return typed(table, kind, where, texts=texts).replace_schema_metadata(metadata)
 
 
-def name_of(source: object, kind: Kind) -> str:
+def name_of(source: object, kind: TableKind) -> str:
     """Return what messages call a source: a file by its name."""
     return str(source) if isinstance(source, str | Path) else kind.name
 

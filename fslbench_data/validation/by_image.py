@@ -22,7 +22,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.submission.columns import NAMES, Kind, canonical
+from fslbench_data.submission.columns import NAMES, TableKind, canonical
 from fslbench_data.submission.model import Source, Submission, open_all
 from fslbench_data.submission.reading import is_by_image
 from fslbench_data.tasks import TaskSet
@@ -32,7 +32,7 @@ from fslbench_data.validation.rows import Rows, numbered
 _NUMBERS = ("task_id", "image_id", "predicted", "second")
 """Columns of ids; `second` is that of the second-best class."""
 _NEEDED = (*NAMES, *_NUMBERS[:3])
-_BY_IMAGE = Kind(
+_BY_IMAGE = TableKind(
     "the file",
     dict.fromkeys((*NAMES, "run", "fingerprint"), pa.string())
     | dict.fromkeys(_NUMBERS, pa.int64()),

@@ -12,11 +12,11 @@ import pyarrow as pa
 from benchmark_spec.errors import FSLBenchError, SchemaError, UnreadableError, quoted, rows
 from fslbench_data.sandbox.client import read_untrusted_columns
 from fslbench_data.submission import reading
-from fslbench_data.submission.columns import Kind, printable
+from fslbench_data.submission.columns import TableKind, printable
 from fslbench_data.submission.reading import check_file
 
 
-def table_of(source: object, kind: Kind, where: str = "") -> pa.Table:
+def table_of(source: object, kind: TableKind, where: str = "") -> pa.Table:
     """Return a table as :func:`fslbench_data.submission.reading.table_of` does.
 
     A Parquet file is read in the sandbox.
@@ -48,7 +48,7 @@ def texts_by_id(
         pairs = list(enumerate(source.items()))
     else:
         columns = f"the columns {key} and {value}, or a JSON object of {value} by {key}"
-        kind = Kind("the table", dict.fromkeys((key, value, "dataset")), (key, value), columns)
+        kind = TableKind("the table", dict.fromkeys((key, value, "dataset")), (key, value), columns)
         table = table_of(source, kind, where)
         pairs = list(enumerate(zip(*(table[n].to_pylist() for n in (key, value)), strict=True)))
         if dataset and "dataset" in table.column_names:
