@@ -192,7 +192,7 @@ def test_attributes_that_a_folder_lists(pictures, tmp_path):
     assert not verify(folder, raw=tmp_path / "raw").problems
     for lines, said in (
         (f"{paths[0]},nan\n", r"no attributes \(let it end after the comma"),
-        ("".join(f"{path},\n" for path in paths), "lists no image"),
+        ("".join(f"{path},\n" for path in paths), "gives no image any attributes"),
     ):
         (raw / "attributes.csv").write_text(f"path,attributes\n{lines}")
         with pytest.raises(SourceError, match=said):
