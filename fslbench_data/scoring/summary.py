@@ -257,32 +257,40 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     own = dict.fromkeys(name for task_set in report.sets for name in own_methods(task_set))
     # methods in `against` are subjects only if all are in it
     subjects = [name for name in own if name not in report.against] or [*own]
-    answering: set[str] = set()
-    chosen: list[tuple[TaskSetReport, dict[int, list[int]]]] = []
+    subject_names, answering = {*subjects}, set[str]()
+    chosen: list[tuple[TaskSetReport, list[int]]] = []
+    shown: list[tuple[TaskSetReport, set[int]]] = []
+
+    def compared(task_set: TaskSetReport, row: int) -> list[int]:
+        return baselines(task_set, row, report.against, all_references=all_references)
+
     for task_set in primary_sets(report.sets):
-        by_row = {
-            row: baselines(task_set, row, report.against, all_references=all_references)
-            for row, name in enumerate(own_methods(task_set))
-            if name in subjects
-        }
-        if by_row:
-            answering.update(task_set.methods[row] for row in by_row)
-            chosen.append((task_set, by_row))
-    shown = [(task_set, {*by_row}.union(*by_row.values())) for task_set, by_row in chosen]
+        own_names = enumerate(own_methods(task_set))
+        rows_of_set = [row for row, name in own_names if name in subject_names]
+        if rows_of_set:
+            answering.update(task_set.methods[row] for row in rows_of_set)
+            chosen.append((task_set, rows_of_set))
+            positions = {*rows_of_set}
+            for row in rows_of_set:  # of a thousand methods, these lists take half a gigabyte
+                positions.update(compared(task_set, row))
+            shown.append((task_set, positions))
     displayed = [name for name in subjects if name in answering]
     rows: list[Row] = []
     columns: tuple[Standings, ...] = ()
     tallies: tuple[Tally, ...] = ()
     if len(displayed) == 1:
         named = bool(report.against)
-        for task_set, by_row in chosen:
-            among = candidates(task_set, by_row, report.against)
-            rows += [_row(task_set, r, by_row[r], among, named=named) for r in by_row]
+        for task_set, rows_of_set in chosen:
+            among = candidates(task_set, rows_of_set, report.against)
+            rows += [
+                _row(task_set, row, compared(task_set, row), among, named=named)
+                for row in rows_of_set
+            ]
         tallies = _tallies(rows)
     else:
         columns = tuple(
-            standings(task_set, positions, candidates(task_set, by_row, report.against))
-            for (task_set, positions), (_, by_row) in zip(shown, chosen, strict=True)
+            standings(task_set, positions, candidates(task_set, rows_of_set, report.against))
+            for (task_set, positions), (_, rows_of_set) in zip(shown, chosen, strict=True)
         )
     in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.displayed}
     scores = tuple(
