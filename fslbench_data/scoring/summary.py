@@ -258,8 +258,7 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     # methods in `against` are subjects only if all are in it
     subjects = [name for name in own if name not in report.against] or [*own]
     subject_names, answering = {*subjects}, set[str]()
-    chosen: list[tuple[TaskSetReport, list[int]]] = []
-    shown: list[tuple[TaskSetReport, set[int]]] = []
+    chosen: list[tuple[TaskSetReport, list[int], set[int]]] = []
 
     def compared(task_set: TaskSetReport, row: int) -> list[int]:
         return baselines(task_set, row, report.against, all_references=all_references)
@@ -269,18 +268,17 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
         rows_of_set = [row for row, name in own_names if name in subject_names]
         if rows_of_set:
             answering.update(task_set.methods[row] for row in rows_of_set)
-            chosen.append((task_set, rows_of_set))
             positions = {*rows_of_set}
             for row in rows_of_set:  # of a thousand methods, these lists take half a gigabyte
                 positions.update(compared(task_set, row))
-            shown.append((task_set, positions))
+            chosen.append((task_set, rows_of_set, positions))
     displayed = [name for name in subjects if name in answering]
     rows: list[Row] = []
     columns: tuple[Standings, ...] = ()
     tallies: tuple[Tally, ...] = ()
     if len(displayed) == 1:
         named = bool(report.against)
-        for task_set, rows_of_set in chosen:
+        for task_set, rows_of_set, _ in chosen:
             among = candidates(task_set, rows_of_set, report.against)
             rows += [
                 _row(task_set, row, compared(task_set, row), among, named=named)
@@ -290,12 +288,12 @@ def summarize(report: Report, *, all_references: bool = False) -> Summary:
     else:
         columns = tuple(
             standings(task_set, positions, candidates(task_set, rows_of_set, report.against))
-            for (task_set, positions), (_, rows_of_set) in zip(shown, chosen, strict=True)
+            for task_set, rows_of_set, positions in chosen
         )
     in_rows = {(row.primary.scored, c.versus) for row in rows for c in row.displayed}
     scores = tuple(
         score
-        for task_set, positions in shown
+        for task_set, _, positions in chosen
         for i, score in enumerate(task_set.scores)
         if i in positions or (task_set.scored, score.method) in in_rows
     )
