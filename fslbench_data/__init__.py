@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,6 @@ if os.path.expanduser("~") == "~":  # noqa: PTH111 - pathlib would be imported f
     os.environ["HOME"] = "/nonexistent"
 
 if TYPE_CHECKING:
-    from analysis_sql.comparison.verdicts import Comparison
     from fslbench_data.evaluation.adapters import easyfsl, sklearn
     from fslbench_data.evaluation.loop import evaluate
     from fslbench_data.release.release import Release, load_release
@@ -97,6 +98,18 @@ _HOMES = {
     "validate": "scoring.selection",
 }
 
+_WRITERS = {
+    ("fslbench_data.scoring.report", "Report", "as_text"): "render.summary_text.report_text",
+    ("fslbench_data.scoring.report", "Report", "as_html"): "render.summary_text.report_html",
+    ("fslbench_data.scoring.report", "Report", "as_json"): "render.report_formats.report_json",
+    ("fslbench_data.scoring.planning", "Plan", "as_text"): "render.plan_text.plan_text",
+    ("fslbench_data.scoring.reported", "Reported", "as_text"): "render.reported_text.reported_text",
+    ("analysis_sql.comparison.verdicts", "Comparison", "as_text"): (
+        "render.interval_text.comparison_text"
+    ),
+}
+"""What writes the results of scoring, which itself imports no rendering."""
+
 
 def __dir__() -> list[str]:
     return sorted(__all__)
@@ -107,37 +120,14 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    if _HOMES[name].startswith("scoring."):
-        report = import_module(f"{__name__}.scoring.report").Report
-        report.as_text, report.as_html, report.as_json = _as_text, _as_html, _as_json
-        import_module("analysis_sql.comparison.verdicts").Comparison.as_text = _as_sentence
+    for (module, result, how), writer in _WRITERS.items():
+        if module in sys.modules:
+            setattr(getattr(sys.modules[module], result), how, _writer(writer))
     globals()[name] = value
     return value
 
 
-def _as_text(report: Report) -> str:
-    """Write a report as the terminal prints it; scoring itself does not import rendering."""
-    from fslbench_data.render.summary_text import report_text
-
-    return report_text(report)
-
-
-def _as_sentence(comparison: Comparison) -> str:
-    """Write a comparison as a sentence."""
-    from fslbench_data.render.interval_text import comparison_text
-
-    return comparison_text(comparison)
-
-
-def _as_html(report: Report) -> str:
-    """Write a report as a notebook displays it."""
-    from fslbench_data.render.summary_text import report_html
-
-    return report_html(report)
-
-
-def _as_json(report: Report) -> str:
-    """Write a report as the command's JSON."""
-    from fslbench_data.render.report_formats import json_pieces
-
-    return "".join(json_pieces(report))
+def _writer(path: str) -> Callable[[object], str]:
+    """Return the function at a path below this package, which is imported when it is called."""
+    module, name = path.rsplit(".", 1)
+    return lambda result: getattr(import_module(f"{__name__}.{module}"), name)(result)

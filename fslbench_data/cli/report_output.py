@@ -69,6 +69,7 @@ def write_report(
 def write_reported(reported: Reported, to: Output) -> None:
     """Write what printed results or bare accuracies show; warnings go to standard error."""
     from fslbench_data.render import reported_text
+    from fslbench_data.render.console import print_tables
     from fslbench_data.render.table import csv_text, json_text
 
     for result in reported.results:
@@ -78,7 +79,7 @@ def write_reported(reported: Reported, to: Output) -> None:
     to.write(
         csv=lambda: csv_text(reported_text.values(reported)),
         json=lambda: json_text(reported.to_dict()),
-        table=lambda console: _print(reported_text.shown(reported), console),
+        table=lambda console: print_tables(reported_text.shown(reported), console),
         paper=lambda: (reported_text.tables(reported), "", ()),
     )
 
@@ -95,18 +96,20 @@ def _say_left_out(report: Report) -> None:
 def write_bias(report: BiasReport, to: Output) -> None:
     """Write the bias levels of attribute-biased tasks."""
     from fslbench_data.render.bias_tables import bias_csv, bias_json, bias_notes, bias_tables
+    from fslbench_data.render.console import print_tables
 
     signature, notes = report.signature, bias_notes(report)
     to.write(
         csv=lambda: bias_csv(report),
         json=lambda: bias_json(report),
-        table=lambda console: _print(bias_tables(report), console, (*notes, signature.short)),
+        table=lambda console: print_tables(bias_tables(report), console, (*notes, signature.short)),
         paper=lambda: (bias_tables(report), str(signature), notes),
     )
 
 
 def write_counts(report: Report, to: Output) -> None:
     """Write how many comparisons are significant, one line per task set."""
+    from fslbench_data.render.console import print_tables
     from fslbench_data.render.counts_table import counts_table, counts_tables
     from fslbench_data.render.table import csv_text, json_text, objects
 
@@ -120,7 +123,7 @@ def write_counts(report: Report, to: Output) -> None:
     to.write(
         csv=lambda: csv_text(counts_table(report), signature),
         json=json,
-        table=lambda console: _print(counts_tables(report), console, whole=False),
+        table=lambda console: print_tables(counts_tables(report), console, whole=False),
         paper=lambda: (counts_tables(report), signature, ()),
     )
     _say_left_out(report)
@@ -128,6 +131,7 @@ def write_counts(report: Report, to: Output) -> None:
 
 def write_means(report: Report, to: Output, *, harmonic: bool) -> None:
     """Write means over data sets, and their differences."""
+    from fslbench_data.render.console import print_tables
     from fslbench_data.render.dataset_mean_tables import dataset_mean_tables
     from fslbench_data.render.table import csv_of_rows, json_text
     from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table
@@ -150,20 +154,6 @@ def write_means(report: Report, to: Output, *, harmonic: bool) -> None:
     to.write(
         csv=lambda: csv_of_rows(DATASET_MEANS.names, map(dict.values, rows()), signature),
         json=lambda: json_text({"signature": signature, "means": rows()}),
-        table=lambda console: _print(tables(), console),
+        table=lambda console: print_tables(tables(), console),
         paper=lambda: (tables(), signature, ()),
     )
-
-
-def _print(
-    tables: Sequence[Table], console: Console, notes: Sequence[str] = (), *, whole: bool = True
-) -> None:
-    """Print tables one below the other, and the notes below them all."""
-    from fslbench_data.render.console import print_table
-
-    for number, table in enumerate(tables):
-        if number:
-            console.print()
-        print_table(table, console, whole=whole)
-    for note in notes:
-        console.print(f"\n{note}", highlight=False, markup=False)

@@ -258,6 +258,18 @@ def print_table(
         say(console, f"… {many(left, 'more row')} left out: --format csv gives all", "yellow")
 
 
+def print_tables(
+    tables: Sequence[Table], console: Console, notes: Sequence[str] = (), *, whole: bool = True
+) -> None:
+    """Print tables one below the other, and the notes below them all."""
+    for number, table in enumerate(tables):
+        if number:
+            console.print()
+        print_table(table, console, whole=whole)
+    for note in notes:
+        console.print(f"\n{note}", highlight=False, markup=False)
+
+
 def print_screen(
     tables: Sequence[Table],
     console: Console,

@@ -17,7 +17,7 @@ from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, Planned
 from analysis_sql.planning.query_size import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
-from fslbench_data.render.console import print_table, say
+from fslbench_data.render.console import page, print_table, say
 from fslbench_data.render.interval_text import (
     UNBOUND_NOTE,
     fixed,
@@ -29,6 +29,13 @@ from fslbench_data.render.table import Column, Table, csv_of_rows, json_text, ri
 from fslbench_data.scoring.planning import POOLED, OpenPlan, Plan, SetPlan
 
 _KINDS = ("open", "class_aware")
+
+
+def plan_text(plan: Plan) -> str:
+    """Write a plan as the terminal shows it."""
+    with page() as (console, text):
+        print_plan(plan, console)
+    return text()
 
 
 def print_plan(plan: Plan, console: Console, *, details: bool = False) -> None:

@@ -76,6 +76,11 @@ def _uncompared(task_set: TaskSetReport) -> Iterator[list[object]]:
         yield [row.get(name) for name in COLUMNS.values()]
 
 
+def report_json(report: Report) -> str:
+    """Write a report as the command's JSON."""
+    return "".join(json_pieces(report))
+
+
 def json_pieces(report: Report) -> Iterator[str]:
     """Yield a report as JSON, in percentage points, in pieces of some comparisons each.
 

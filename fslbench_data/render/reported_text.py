@@ -9,12 +9,20 @@ from operator import attrgetter
 from msgspec.structs import replace
 
 from benchmark_spec.errors import many
+from fslbench_data.render.console import page, print_tables
 from fslbench_data.render.interval_text import fixed, percent
 from fslbench_data.render.table import Column, Table, of_tuples, right
 from fslbench_data.scoring.reported import OF_TASKS, Difference, Printed, Reported
 
 MOST_PAIRS = 20
 """Differences in the table, at most; more are counted."""
+
+
+def reported_text(found: Reported) -> str:
+    """Write results as the terminal shows them."""
+    with page() as (console, text):
+        print_tables(shown(found), console)
+    return text()
 
 
 def values(found: Reported) -> Table:

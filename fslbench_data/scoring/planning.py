@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 from msgspec import Struct
@@ -159,6 +159,12 @@ class Plan(Struct, frozen=True):
     power: float
     sets: tuple[SetPlan, ...]
     left_out: tuple[str, ...] = ()
+    as_text: ClassVar[Callable[[Plan], str] | None] = None
+
+    def __str__(self) -> str:
+        """Return the plan as the terminal shows it, by `as_text` where it is set."""
+        write = type(self).as_text
+        return repr(self) if write is None else write(self)
 
     def __repr__(self) -> str:
         about = f"{self.suite} tasks of {self.way} ways, {many(self.shot, 'shot')}"

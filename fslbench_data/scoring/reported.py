@@ -8,12 +8,12 @@ can be (:class:`Design`); how wide it typically is was measured on other data (:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from math import hypot, inf, isfinite, log, sqrt
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, cast, get_args
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -252,6 +252,16 @@ class Reported(Struct, frozen=True):
     differences: tuple[Difference, ...]
     level: float = LEVEL
     spread: Spread = "ci"
+    as_text: ClassVar[Callable[[Reported], str] | None] = None
+
+    def __str__(self) -> str:
+        """Return the results as the terminal shows them, by `as_text` where it is set."""
+        write = type(self).as_text
+        return repr(self) if write is None else write(self)
+
+    def __repr__(self) -> str:
+        on = f"{many(len(self.results), 'result')}, {many(len(self.differences), 'difference')}"
+        return f"<Reported: {on}, level {self.level:g}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON."""

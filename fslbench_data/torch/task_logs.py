@@ -37,6 +37,9 @@ class LoggedTasks(Sampler[list[int]]):
         self._recorded: Counter[tuple[str, str]] = Counter()  # tasks by method and run
         self._numbers: dict[str, int] = {}  # of tasks, by their classes and images
 
+    def __repr__(self) -> str:
+        return f"<LoggedTasks: {len(self._rows):,} rows, {len(self.class_sizes)} classes>"
+
     def __len__(self) -> int:
         return len(self._tasks)
 

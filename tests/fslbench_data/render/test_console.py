@@ -287,6 +287,14 @@ def test_whatever_the_file_it_has_at_most_thirty_lines(name, embedded, tmp_path)
     assert str(report) == report_text(report)
 
 
+def test_results_of_python_are_printed_as_by_the_commands():
+    given = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15, "tasks": 600}
+    options = [word for name, value in given.items() for word in (f"--{name}", value)]
+    text = printed("reported", "91.72 ± 0.55", *options)
+    assert str(fb.reported("91.72 ± 0.55", **given)) == text
+    assert str(fb.plan(datasets="digits")) == printed("plan", "--dataset", "digits")
+
+
 def _mine(embedded, name):
     """A reference method's counts, a little better on some tasks, on photos in superclasses."""
     reference = dict(zip(embedded.methods, embedded.references(), strict=True))[f"{PCA}/NCC"]
