@@ -16,12 +16,12 @@ from analysis_sql.interval_kinds import (
 )
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import Interval
-from benchmark_spec.errors import listing
+from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.table import Column
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import Score, may_be_training_runs
-from fslbench_data.scoring.summary import Mark
+from fslbench_data.scoring.summary import SIGNIFICANT, Mark
 from fslbench_data.tasks import TaskSetInfo
 
 VERDICT_WORDS = {
@@ -217,15 +217,20 @@ def paired_text(difference: Interval, additional: Iterable[Interval | None]) -> 
 def comparison_text(comparison: Comparison) -> str:
     """Say in a sentence what the difference is, and for what it is significant."""
     c = comparison.displayed
-    where = f"{c.method} against {c.versus} on {c.dataset}/{c.task_set}"
+    where, tasks = f"{c.method} against {c.versus} on {c.dataset}/{c.task_set}", c.difference.tasks
     if c.verdict is Verdict.IDENTICAL:
-        return f"{where}: the same on all {c.difference.tasks} tasks."
-    parts = [
+        return f"{where}: the same on all {many(tasks, 'task')}."
+    widths = [
         f"± {width_text(width)} for {ABOUT[kind]} ({_IN_FULL[pair.verdict]})"
         for kind, pair in c.intervals.items()
         if (width := pair.difference.halfwidth) is not None
     ]
-    text = f"{where}: {c.difference.mean:+z.2f} points, {', '.join(parts) or 'no interval'}."
+    how = ", ".join(widths) or "no interval"
+    if not widths and c.difference.constant and tasks > 1:
+        how = f"the same on each of {tasks} tasks, too few to conclude from"
+    text = f"{where}: {c.difference.mean:+z.2f} points, {how}."
+    if c.of_one_model and any(p.verdict in SIGNIFICANT for p in c.intervals.values()):
+        text += f" Of one trained model of {' and '.join(c.of_one_model)}."
     return f"{text} Nothing is concluded: {c.reason}." if c.reason else text
 
 

@@ -40,7 +40,6 @@ from fslbench_data.scoring.task_set_report import TaskSetReport
 if TYPE_CHECKING:
     from rich.console import Console
 
-LEGEND = "better, worse: significant; ns: no significant difference; n/a: nothing can be said"
 USUAL = "± usual"
 SEVERAL_PAIRS = "not corrected for multiple comparisons (fslbench table is)"
 MOST_NAMED = 6
@@ -103,7 +102,9 @@ def notes(report: Report, log: LogFacts) -> list[str]:
         bounded = each.units.bounded.items()
         lines += [f"{AT_MOST} for {_about(log, kind)}: {reason}." for kind, reason in bounded]
     drawn = f"Drawn from {log.classes} classes, {seen}. Percentage points"
-    lines.append(f"{drawn}. {'; '.join(about)}. {LEGEND}.")
+    lines.append(f"{drawn}. {'; '.join(about)}.")
+    if any(len(each.comparisons) for each in report.sets):
+        lines[-1] += " better, worse: significant; ns: no significant difference."
     if not log.roles:
         lines.append(
             "Which images are support and which query was not logged; that all are there is "
@@ -144,6 +145,12 @@ def sentence(report: Report, log: LogFacts) -> str:
             f"{log.classes} classes, {_upto(each)}{protocol.per_class} images of each, "
             f"mean accuracy: {', '.join(means)}"
         )
+        if len(each.comparisons) == 1:
+            pair, kinds = each.comparisons[0], each.displayed_kinds
+            if any(pair.intervals[kind].difference.halfwidth for kind in kinds):
+                size = f"{pair.difference.mean:+z.2f} ± "
+                size += _widths([_pair_width(kind, pair) for kind in kinds])
+                parts.append(f"{pair.method} minus {pair.versus}: {size} points, paired by task")
     first, *others = dict.fromkeys(_about(log, kind) for kind in estimands(report, log))
     brackets = f" (in brackets: for {' and '.join(others)})" if others else ""
     bounded = dict.fromkeys(kind for each in report.sets for kind in each.units.bounded)
@@ -271,6 +278,10 @@ def _mean_text(score: Score, task_set: TaskSetReport) -> str:
     mean = f"{score.method} {score.accuracy.mean:.2f}"
     if not any(score.intervals[kind].halfwidth for kind in task_set.displayed_kinds):
         return f"{mean} % on every task, which leaves nothing to tell"
-    first, *others = (_width(score.intervals[kind]) for kind in task_set.displayed_kinds)
-    brackets = f" ({', '.join(others)})" if others else ""
-    return f"{mean} ± {first}{brackets} %"
+    return f"{mean} ± {_widths([_width(score.intervals[k]) for k in task_set.displayed_kinds])} %"
+
+
+def _widths(texts: Sequence[str]) -> str:
+    """Return half-widths, those after the first in brackets."""
+    first, *others = texts
+    return first + (f" ({', '.join(others)})" if others else "")

@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.comparison.verdicts import Comparison
 from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, ESTIMANDS, about_test_set
 from analysis_sql.intervals.bounds import zero_bound
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
 from analysis_sql.ranking.multiple_comparisons import Evidence, Ties
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.draws_text import values as draw_values
-from fslbench_data.render.interval_text import plus_minus, unseen_text
+from fslbench_data.render.interval_text import comparison_text, unseen_text
 from fslbench_data.render.log_text import sentence
 from fslbench_data.render.table import csv_of_rows, csv_text, json_text, objects
 from fslbench_data.scoring.own_release import DrawFacts
@@ -191,59 +191,5 @@ def _comparison(pair: Comparison, evidence: Evidence) -> dict[str, Any]:
         "of_one_model": pair.of_one_model,
         "reason": pair.reason,
         "evidence": evidence,
-        "sentence": _sentence(pair),
+        "sentence": comparison_text(pair),
     }
-
-
-_CLAIM = {
-    Verdict.BETTER: ("better", "than"),
-    Verdict.WORSE: ("worse", "than"),
-    Verdict.INCONCLUSIVE: ("no difference", "from"),
-    Verdict.IDENTICAL: ("no difference", "from"),
-    Verdict.NOT_ESTIMABLE: ("nothing", "about"),
-}
-
-
-def _sentence(pair: Comparison) -> str:
-    """Return the conclusion on two methods, and where other kinds of interval do not agree."""
-    a, b = pair.method, pair.versus
-    difference, verdict = pair.difference, pair.verdict
-    tasks = f"{difference.tasks} task{'s' if difference.tasks != 1 else ''}"
-    size = f"{abs(difference.mean):.2f} points"
-    if difference.halfwidth and not difference.constant:
-        size = f"{plus_minus(difference).removeprefix('-')} points"
-    significant = verdict in (Verdict.BETTER, Verdict.WORSE)
-    if verdict is Verdict.IDENTICAL:
-        text = f"{a} and {b} answer alike: identical counts on all {tasks}"
-    elif pair.reason:
-        text = f"nothing is concluded about {a} and {b} from {tasks}: {pair.reason}"
-    elif verdict is Verdict.NOT_ESTIMABLE and difference.constant and difference.tasks > 1:
-        text = f"{a} and {b} differ by the same {size} on each of {tasks}, too few to conclude from"
-    elif verdict is Verdict.NOT_ESTIMABLE:
-        text = f"nothing can be concluded about {a} and {b} from {tasks}"
-    elif verdict is Verdict.INCONCLUSIVE:
-        interval = plus_minus(difference)
-        text = f"no significant difference between {a} and {b} on {tasks} ({interval})"
-    else:
-        constant = ", the same on every task" if difference.constant else ""
-        text = f"{a} is {_CLAIM[verdict][0]} than {b} by {size}{constant}, on {tasks}"
-    disagreeing = []
-    for kind, row in ADDITIONAL_KINDS.items():
-        additional = pair.intervals.get(kind)
-        if additional is not None and additional.verdict is not verdict:
-            claim, link = _CLAIM[verdict if significant else additional.verdict]
-            before = "Not shown for" if significant else "For"
-            disagreeing.append(f"{before} {row.about}: {claim} {link} {b}")
-    if disagreeing:
-        sentences = ". ".join(disagreeing)
-        text += f"; {sentences[0].lower()}{sentences[1:]}"
-    if significant and pair.of_one_model:
-        text += f"; of this one trained model of {' and '.join(pair.of_one_model)}"
-    expected = Verdict.INCONCLUSIVE if verdict is Verdict.IDENTICAL else verdict
-    habits = {"error bars": pair.verdict_direct, "usual intervals": pair.verdict_closed}
-    differing = [
-        f"{name} would say {_CLAIM[claimed][0]}"
-        for name, claimed in habits.items()
-        if claimed is not None and claimed is not expected
-    ]
-    return text + (f"; {' and '.join(differing)}." if differing else ".")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -30,6 +29,8 @@ from fslbench_data.render.interval_text import (
     STOPPED,
     TRANSDUCTIVE,
     UNBOUND_NOTE,
+    VERDICT_STYLES,
+    VERDICT_WORDS,
     by_queries_text,
     labels,
     one_model_text,
@@ -38,17 +39,18 @@ from fslbench_data.render.interval_text import (
     several_runs_text,
     span,
     stopped_text,
-    verdict_column,
     width_text,
 )
-from fslbench_data.render.log_text import print_log
+from fslbench_data.render.log_text import log_paper, print_log
 from fslbench_data.render.table import Column, Table, right
 from fslbench_data.render.templating import html, template
+from fslbench_data.scoring.own_release import DrawFacts
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX, Score
 from fslbench_data.scoring.summary import (
     MOST_ACCURATE,
     Mark,
+    Question,
     Standings,
     Summary,
     Tally,
@@ -97,12 +99,13 @@ def print_summary(summary: Summary, console: Console, *, whole_signature: bool =
         line for text in _sentences(summary, name) for line in text_lines(text, console, width)
     ]
     heading = text_lines(_heading(summary), console, width)
-    notes = _notes(summary, name) + _further_options(summary, name)
+    notes, more = _notes(summary, name), _further_options(summary)
     tables = [_rows_table(summary, name)] if summary.rows else _grid_tables(summary, name, width)
     room = SCREEN_LINES - len(above) - len(heading) - 3  # blank line, signature, "… and more"
     needed = fit(tables[0], width, HEADING, FEWEST_ROWS).height if tables else 0
     for n_notes in range(NOTES, -1, -1):  # fewer where they would leave the table no room
-        below = [line for note in few(notes, n_notes) for line in text_lines(note, console, width)]
+        texts = [*few(notes, n_notes), *([more] if more else [])]
+        below = [line for text in texts for line in text_lines(text, console, width)]
         if len(below) <= room - needed:
             break
     for line in (*above, Text()):
@@ -126,7 +129,7 @@ def summary_paper(summary: Summary) -> tuple[list[Table], str, list[str]]:
 
 
 def report_html(report: Report) -> str:
-    """Write a report for a notebook: sentences, a table, and the comparisons as an image.
+    """Write a report for a notebook: sentences, tables, and the comparisons as an image.
 
     The image is a data URL, since notebooks remove SVG elements as unsafe; without the extra
     ``report`` a note replaces it.
@@ -134,11 +137,12 @@ def report_html(report: Report) -> str:
     from fslbench_data.render.figures.rows import summary_forest
 
     summary = summarize(report)
-    (table,), _, sentences = summary_paper(summary)
-    rows = list(table.rows)
-    more = len(rows) - MOST_ROWS
-    cut = (f"and {many(more, 'more row')}: report.scores.to_pandas()",) if more > 0 else ()
-    table = replace(table, rows=[*islice(rows, MOST_ROWS)], notes=(*table.notes, *cut))
+    sentences: list[str] = []
+    notes: list[str] = []
+    if report.log is None or isinstance(report.log, DrawFacts):
+        tables, _, sentences = summary_paper(summary)
+    else:
+        tables, _, notes = log_paper(report, report.log)
     figure = summary_forest(summary)
     drawn, missing = "", None
     if figure is not None:
@@ -150,12 +154,21 @@ def report_html(report: Report) -> str:
             missing = error
     return template("render/templates/answer.html.j2").render(
         sentences=sentences,
-        table=html([table], ""),
+        notes=notes,
+        table=html([*map(_first_rows, tables)], ""),
         figure=figure,
         drawn=drawn,
         error=missing,
         signature=summary.signature.short,
     )
+
+
+def _first_rows(table: Table) -> Table:
+    """Cut a table for a notebook, with a note of how many rows are left out."""
+    rows = table.rows if isinstance(table.rows, Sequence) else [*table.rows]
+    more = len(rows) - MOST_ROWS
+    cut = (f"and {many(more, 'more row')}: report.scores.to_pandas()",) if more > 0 else ()
+    return replace(table, rows=rows[:MOST_ROWS], notes=(*table.notes, *cut))
 
 
 # ---- names, and texts of several lines ----------------------------------------------------------
@@ -188,22 +201,35 @@ def _sentences(summary: Summary, name: Name) -> list[str]:
         (method,) = {row.score.method for row in summary.rows}
         if not summary.tallies:
             return [f"{name(method)}: there is nothing to compare it with."]
-        others = {c.versus for row in summary.rows for c in row.compared}
-        text = f"{name(method)} against {many(len(others), 'method')}"
+        others = dict.fromkeys(c.versus for row in summary.rows for c in row.compared)
+        short = {other.rpartition("/")[2]: other for other in others}
+        names = {other: part for part, other in short.items()}
+        if len(names) < len(others):
+            names = {other: name(other) for other in others}
+        rivals = name(*others) if len(others) == 1 else many(len(others), "method")
+        text = f"{name(method)} against {rivals}"
         if (family := max(tally.family for tally in summary.tallies)) > 1:
             text += f", corrected for {family} comparisons (Holm)"
-        return [f"{text}:", *map(_tally_text, summary.tallies)]
+        return [f"{text}:", *(_tally_text(tally, names) for tally in summary.tallies)]
     lines = [_standing_text(method, summary.columns, name) for method in summary.methods[:METHODS]]
     if (more := len(summary.methods) - METHODS) > 0:
         lines.append(f"… and {many(more, 'more method')}")
     return lines
 
 
-def _tally_text(tally: Tally) -> str:
+def _tally_text(tally: Tally, names: Mapping[str, str]) -> str:
+    """Count the verdicts for a question, and name the methods that are significantly different."""
     if tally.unknown == tally.compared:
         return f"{tally.question}: nothing can be concluded"
-    text = f"{tally.question}: better in {tally.better}, worse in {tally.worse}, "
-    text += f"no significant difference (ns) in {tally.ns}"
+
+    def counted(others: Sequence[str]) -> str:
+        if not others or len(names) == 1:
+            return f"{len(others)}"
+        numbers = [f"{names[other]} {number}" for other, number in Counter(others).most_common()]
+        return f"{len(others)} ({listing(numbers, METHODS)})"
+
+    text = f"{tally.question}: better in {counted(tally.better)}, worse in {counted(tally.worse)}, "
+    text += f"not significant (ns) in {tally.ns}"
     return text + (f", n/a in {tally.unknown}" if tally.unknown else "")
 
 
@@ -217,8 +243,8 @@ def _standing_text(method: str, columns: Sequence[Standings], name: Name) -> str
     if not judged:
         return f"{name(method)}: nothing is concluded."
     number = Counter(standing.mark for _, standing in judged)
-    total = f"{many(len(judged), 'data set')} and shots" if len(judged) > 1 else "1 task set"
-    text = f"{name(method)}: highest mean on {number[Mark.HIGHEST]} of {total}"
+    text = f"{name(method)}: highest mean on {number[Mark.HIGHEST]} of "
+    text += many(len(judged), "task set")
     if number[Mark.HIGHEST]:
         alone = sum(s.mark is Mark.HIGHEST and _beats_all(column) for column, s in judged)
         text += f" (significantly above all others on {alone})"
@@ -296,6 +322,7 @@ VERDICT_COLUMNS = ("new images", "same images only", "new classes")
 def _rows_table(summary: Summary, name: Name) -> Table:
     """Return the table of a single method: a row for each displayed comparison."""
     label, sets = labels(summary.scores), _set_columns(summary.primary)
+    alone = {tally.question: tally.alone for tally in summary.tallies}
     lines: list[dict[str, Any]] = []
     for row in summary.rows:
         primary, intervals = row.primary, row.score.intervals
@@ -315,13 +342,19 @@ def _rows_table(summary: Summary, name: Name) -> Table:
         }
         for c in row.displayed:
             difference = plus_minus(c.difference, signed=True)
-            new_classes = c.intervals.get(class_kind) if class_kind else None
+            verdicts: dict[Question, Verdict] = {
+                "same images only" if c.interval_kind == "closed" else "new images": c.verdict
+            }
+            if class_kind is not None and class_kind in c.intervals:
+                verdicts["new classes"] = c.intervals[class_kind].verdict
             of_pair = {
                 "versus": name(label[c.versus]) + ("" if c in row.compared else f" {OTHERS}"),
                 "difference": "identical" if c.verdict is Verdict.IDENTICAL else difference,
-                "same images only" if c.interval_kind == "closed" else "new images": c.verdict,
-                "new classes": new_classes and new_classes.verdict,
             }
+            for question, verdict in verdicts.items():
+                word = VERDICT_WORDS[verdict]
+                lost = (primary.scored, c.versus) in alone.get(question, frozenset())
+                of_pair[question] = f"({word})" if lost else word
             lines.append(of_set | of_pair)
         lines += [] if row.displayed else [of_set]
 
@@ -334,14 +367,18 @@ def _rows_table(summary: Summary, name: Name) -> Table:
     shown = {key for line in lines for key, value in line.items() if value is not None}
     if "usual ±" in shown:
         columns.append(of_set_column("usual ±", 2))
-    if len({line["tasks"] for line in lines}) > 1:
-        columns.append(of_set_column("tasks", 3))
+    if len({row.primary.scored.name.suite for row in summary.rows}) > 1:
+        columns.append(of_set_column("tasks", 3))  # else the heading has them
     if "versus" in shown:
         columns.append(Column("versus", itemgetter("versus")))
         columns.append(right("difference", itemgetter("difference")))
         if any(row.primary.kind_about("new classes") for row in summary.rows):
             shown.add("new classes")
-        columns += [verdict_column(key, itemgetter(key)) for key in VERDICT_COLUMNS if key in shown]
+        columns += [
+            Column(key, itemgetter(key), style=lambda text: VERDICT_STYLES.get(text, ""))
+            for key in VERDICT_COLUMNS
+            if key in shown
+        ]
     return Table("", tuple(columns), lines)
 
 
@@ -421,7 +458,13 @@ def _print_tables(tables: Sequence[Table], console: Console, width: int, lines: 
 
 def _notes(summary: Summary, name: Name) -> list[str]:
     """Return what one must know to read the table, the most important first."""
-    return [*_of_scores(summary, name), *_of_marks(summary), *_of_sets(summary)]
+    notes = [*_of_scores(summary, name), *_of_marks(summary), *_of_sets(summary)]
+    if summary.other_references and any(score.is_reference for score in summary.scores):
+        notes.append(_references(summary))
+    if summary.unshown:
+        unshown = listing([name(method) for method in summary.unshown], 2)
+        notes.append(f"answered other task sets only: {unshown}")
+    return notes
 
 
 def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
@@ -468,13 +511,9 @@ def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
 def _of_marks(summary: Summary) -> Iterator[str]:
     if any(c not in row.compared for row in summary.rows for c in row.displayed):
         yield f"{OTHERS} the most accurate reference of all, not among the comparisons counted"
-    counted = [tally for tally in summary.tallies if tally.family > 1]
-    if any(tally.unadjusted > tally.better + tally.worse for tally in counted):
-        family = max(tally.family for tally in counted)
-        yield (
-            f"the table's verdicts are not corrected for multiple comparisons; the lines above it "
-            f"are: Holm over {family} comparisons"
-        )
+    if any(tally.alone for tally in summary.tallies):
+        family = max(tally.family for tally in summary.tallies)
+        yield f"in brackets: not significant when corrected for {family} comparisons (Holm)"
     if features := _features(summary):
         yield f"names without a slash: on the features {features}"
     without_column: dict[str, list[Verdict]] = {}
@@ -525,9 +564,9 @@ def _datasets(sets: Iterable[TaskSetReport]) -> str:
     return listing([*dict.fromkeys(primary.scored.dataset for primary in sets)], 4)
 
 
-def _further_options(summary: Summary, name: Name) -> list[str]:
+def _further_options(summary: Summary) -> str:
     """Say what else is in the report, and which options show it."""
-    details, parts, notes = [], [], []
+    details, parts = [], []
     if any(c not in row.displayed for row in summary.rows for c in row.compared):
         details.append(f"all {sum(len(row.compared) for row in summary.rows)} comparisons")
     if summary.other_sets:
@@ -543,14 +582,7 @@ def _further_options(summary: Summary, name: Name) -> list[str]:
         parts.append("means over data sets (--means)")
     if summary.left_out:
         parts.append(f"{summary.left_out} made with attributes of images (--bias)")
-    if parts:
-        notes.append(f"more: {', '.join(parts)}")
-    if summary.other_references and any(score.is_reference for score in summary.scores):
-        notes.append(_references(summary))
-    if summary.unshown:
-        unshown = listing([name(method) for method in summary.unshown], 2)
-        notes.append(f"answered other task sets only: {unshown}")
-    return notes
+    return f"more: {', '.join(parts)}" if parts else ""
 
 
 def _references(summary: Summary) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -77,9 +77,21 @@ def score(
         and the release whose tasks they answer: None is the one inside the package.  Without
         answers, the reference methods are compared with each other.  A log of one's own tasks
         (:func:`fslbench_data.open_log`) brings its tasks.
-    against, methods, datasets, task_sets, level, allow_unbound, references
-        As in :class:`fslbench_data.scoring.selection.Selection`; the first four are one name or
-        several.
+    against
+        Methods to compare with, one name or several, of the submission or of the references, whole
+        or as outputs print them; by default all of both.
+    methods
+        The only methods to show, and to compare with each other or `against`; by default all.
+    datasets, task_sets
+        The only ones to use; by default all that the submission answers, except those made with
+        attributes of images (:func:`fslbench_data.scoring.bias.bias` reads them together).
+    level
+        Confidence level of every interval.
+    allow_unbound
+        Accept answers that do not name their tasks by fingerprint; the report says so.
+    references
+        Whether the release's reference methods take part; without them, the submission may use
+        their names.
     only_compared
         Leave out task sets on which nothing is compared.
 
@@ -573,13 +585,23 @@ def _source_text(source: Source) -> str:
 
 
 def _parts(sources: Sequence[Source], release: Release) -> list[Submission]:
-    """Read the sources; a short name means the method on the features of the others."""
+    """Read the sources; a name is that of a method in the others, or on their features."""
     read = [None if _is_name(source) else _methods_of(source, release) for source in sources]
     features = set[str]().union(*(features_in(part, _names(part)) for part in read if part))
+    texts = [str(s) for s in sources if isinstance(s, str | Path) and not _is_name(s)]
+    files = [*dict.fromkeys(text.partition("::")[0] for text in texts)]
     return [
-        part or _methods_of(source, release, features)
+        part or _in_files(str(source), files) or _methods_of(source, release, features)
         for source, part in zip(sources, read, strict=True)
     ]
+
+
+def _in_files(method: str, files: Iterable[str]) -> Submission | None:
+    """Return a method's results in the first file that has some."""
+    for submission in map(Submission.read, files):
+        if method in _names(submission):
+            return _rows_of(submission, method)
+    return None
 
 
 def _is_name(source: Source) -> bool:

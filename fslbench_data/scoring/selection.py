@@ -107,27 +107,7 @@ Sources = Source | OwnLog | Sequence[Source | OwnLog]
 
 
 class Selection(Struct, frozen=True):
-    """The requested methods and task sets, and how to compare them.
-
-    Attributes
-    ----------
-    against
-        Names of the methods to compare with, of the submission or reference methods, whole or as
-        outputs print them; by default all of both.
-    methods
-        Names of the only methods to show, and to compare with each other or `against`; by default
-        all.
-    datasets, task_sets
-        Names of the only ones to use; by default all that the submission answers, except those made
-        with attributes of images, which :func:`fslbench_data.scoring.bias.bias` reads together.
-    level
-        Confidence level of every interval.
-    allow_unbound
-        Accept answers that do not name their tasks by fingerprint; the report says so.
-    references
-        Whether the release's reference methods take part; without them, the submission may use
-        their names.
-    """
+    """The requested methods and task sets, as :func:`fslbench_data.score` describes them."""
 
     against: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from itertools import compress
 from typing import Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from fslbench_data.scoring.task_set_report import (
     own_methods,
     primary_sets,
 )
+from fslbench_data.tasks import TaskSetInfo
 
 MOST_ACCURATE = 3
 """Reference methods that a method is compared with if none is on its own features."""
@@ -200,24 +200,25 @@ Question = Literal["new images", "new classes", "same images only"]
 
 
 class Tally(Struct, frozen=True):
-    """Numbers of verdicts on a single method, for one question.
+    """The verdicts on a single method for one question.
 
-    `better` and `worse` are Holm-adjusted over `family` comparisons, with those passed over,
-    `unadjusted` are significant each by itself, and `unknown` have no verdict.
+    `better` and `worse` name the other method of each such comparison, Holm-adjusted over `family`
+    comparisons, with those passed over; `alone` are the task set and other method of those that are
+    significant only by themselves, and `unknown` have no verdict.
     """
 
     question: Question
     compared: int
-    better: int
-    worse: int
-    unadjusted: int
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    alone: frozenset[tuple[TaskSetInfo, str]]
     unknown: int
     family: int
 
     @property
     def ns(self) -> int:
         """Comparisons without a significant difference."""
-        return self.compared - self.better - self.worse - self.unknown
+        return self.compared - len(self.better) - len(self.worse) - self.unknown
 
 
 class Summary(Struct, frozen=True):
@@ -343,46 +344,48 @@ def _row(
 
 
 def _tallies(rows: Sequence[Row]) -> tuple[Tally, ...]:
-    """Count the verdicts on a single method for each question, unadjusted and Holm-adjusted.
+    """Count the verdicts on a single method for each question, Holm-adjusted.
 
     The adjustment counts comparisons that were passed over, too.
     """
-    found: dict[Question, tuple[list[Verdict], list[float], list[bool]]] = {}
+    found: dict[Question, list[tuple[TaskSetInfo, str, Verdict, float, bool]]] = {}
     for row in rows:
         position, p_values = row.primary.methods.index, cache(row.primary.p_values)
         for number, comparison in enumerate((*row.compared, *row.passed_over)):
             pair = position(comparison.method), position(comparison.versus)
-            primary = comparison.interval_kind
+            primary, counted = comparison.interval_kind, number < len(row.compared)
             questions: dict[Question, IntervalKind | None] = {
                 "same images only" if primary == "closed" else "new images": primary,
                 "new classes": row.primary.kind_about("new classes"),
             }
             for question, kind in questions.items():
                 if kind is not None and kind in comparison.intervals:
-                    verdicts, p, counted = found.setdefault(question, ([], [], []))
-                    verdicts.append(comparison.intervals[kind].verdict)
-                    p.append(float(p_values(kind)[pair]))
-                    counted.append(number < len(row.compared))
+                    verdict, p = comparison.intervals[kind].verdict, float(p_values(kind)[pair])
+                    judged = row.primary.scored, comparison.versus, verdict, p, counted
+                    found.setdefault(question, []).append(judged)
     level = rows[0].primary.level
-    return tuple(_tally(question, *of_pairs, level) for question, of_pairs in found.items())
-
-
-def _tally(
-    question: Question,
-    verdicts: Sequence[Verdict],
-    p: Sequence[float],
-    counted: Sequence[bool],
-    level: float,
-) -> Tally:
-    adjusted = holm(np.array(p))
-    holds = (conclusive(adjusted, level) | np.isnan(p)) & counted
-    kept, compared = [*compress(verdicts, holds)], [*compress(verdicts, counted)]
-    return Tally(
-        question,
-        compared=len(compared),
-        better=kept.count(Verdict.BETTER),
-        worse=kept.count(Verdict.WORSE),
-        unadjusted=sum(verdict in SIGNIFICANT for verdict in compared),
-        unknown=sum(verdict is Verdict.NOT_ESTIMABLE for verdict in compared),
-        family=int((~np.isnan(adjusted)).sum()),
-    )
+    tallies = []
+    for question, judgements in found.items():
+        adjusted = holm(np.array([p for *_, p, _ in judgements]))
+        holds = conclusive(adjusted, level) | np.isnan(adjusted)
+        by_verdict: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+        alone = set()
+        for held, (scored, versus, verdict, _, counted) in zip(holds, judgements, strict=True):
+            if not counted:
+                continue
+            if held or verdict not in SIGNIFICANT:
+                by_verdict[verdict].append(versus)
+            else:
+                alone.add((scored, versus))
+        tallies.append(
+            Tally(
+                question,
+                compared=sum(counted for *_, counted in judgements),
+                better=tuple(by_verdict[Verdict.BETTER]),
+                worse=tuple(by_verdict[Verdict.WORSE]),
+                alone=frozenset(alone),
+                unknown=len(by_verdict[Verdict.NOT_ESTIMABLE]),
+                family=int((~np.isnan(adjusted)).sum()),
+            )
+        )
+    return tuple(tallies)

@@ -336,7 +336,7 @@ def share_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedAr
         raise AccuracyError(
             f"{name} is {numbers[bad[0]]:.8g}",
             where=f"{where}, {rows(bad)}",
-            expected="fractions from 0 to 1: 0.9 among percentages would be ambiguous",
+            expected="fractions from 0 to 1",
             fix="divide all of them by 100"
             if percent
             else "bring the statistic to 0 to 1: such as (value - lowest) / (highest - lowest), "

@@ -68,11 +68,23 @@ BETWEEN = " – "
 CHARACTERS = "characters"
 """The parameter of a chart with the most characters of a name."""
 
+_FIRST, _SECOND = (f"split(datum.label, '{BETWEEN}')[{i}]" for i in (0, 1))
+
+
+def _shorter(name: str, most: str) -> str:
+    """Return the Vega expression of a name of at most `most` characters, without its beginning."""
+    return f"(length({name}) <= {most} ? {name} : '…' + slice({name}, 1 - {most}))"
+
+
+def _beside(name: str) -> str:
+    """Return the Vega expression of how many characters are left beside a name, at least half."""
+    return f"(max({CHARACTERS} / 2 - 2, {CHARACTERS} - 3 - length({name})))"
+
+
 _SHORT_LABEL = (
-    f"length(datum.label) <= {CHARACTERS} ? datum.label : indexof(datum.label, '{BETWEEN}') < 0 "
-    f"? '…' + slice(datum.label, 1 - {CHARACTERS}) "
-    f": '…' + slice(split(datum.label, '{BETWEEN}')[0], 3 - {CHARACTERS} / 2) + '{BETWEEN}…' "
-    f"+ slice(split(datum.label, '{BETWEEN}')[1], 3 - {CHARACTERS} / 2)"
+    f"length(datum.label) <= {CHARACTERS} || indexof(datum.label, '{BETWEEN}') < 0 "
+    f"? {_shorter('datum.label', CHARACTERS)} : "
+    f"{_shorter(_FIRST, _beside(_SECOND))} + '{BETWEEN}' + {_shorter(_SECOND, _beside(_FIRST))}"
 )
 """Names that are too long lose their beginnings: methods differ at the end."""
 

@@ -51,7 +51,7 @@ def test_some_methods_only(mine):
     assert "LR" not in text
     assert "reference method (--all-references)" not in text
     text = printed("score", mine, *ONE_SET, "--method", "pixels/Ridge", "--against", "NCC")
-    assert text.startswith("pixels/Ridge against 1 method")
+    assert text.startswith("pixels/Ridge against pixels/NCC:")
     refused = invoke("score", mine, "--bias", "--method", "pixels/Ridge")
     assert "--method does not go with --bias" in refused.stderr
 

@@ -216,10 +216,10 @@ def test_what_is_said_of_methods_that_differ_by_the_same_on_every_task(toy):
     comparisons = json.loads("".join(json_pieces(report)))["comparisons"]
     said = {(each["method"], each["versus"]): each["sentence"] for each in comparisons}
     assert said["a", "b"] == (
-        "a and b differ by the same 25.00 points on each of 4 tasks, too few to conclude from; "
-        "error bars would say better."
+        "a against b on cats/open-2w1s2q: +25.00 points, the same on each of 4 tasks, too few to "
+        "conclude from."
     )
-    assert said["b", "c"] == "b and c answer alike: identical counts on all 4 tasks."
+    assert said["b", "c"] == "b against c on cats/open-2w1s2q: the same on all 4 tasks."
 
 
 def test_one_task_is_a_question(toy):

@@ -130,7 +130,7 @@ def test_tables_and_figures_say_which_half_widths_are_bounds(folder):
     few = fb.open_log(own_logs.log(tasks=40, images=800), class_sizes=dict.fromkeys(SIZES, 800))
     bound = "± is an upper bound"
     assert f"{bound} on log/own-5w5s5q." in fb.table(few).markdown()
-    assert f"{bound} for new images on log/own-5w5s5q" in fb.score(few)._repr_html_()
+    assert f"{bound} for new images: " in fb.score(few)._repr_html_()
     for kind in ("forest", "accuracies"):
         assert f"{bound} for new images" in fb.plot(kind, few).caption
         assert bound not in fb.plot(kind, fb.open_log(folder / "log.jsonl")).caption

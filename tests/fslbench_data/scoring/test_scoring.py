@@ -441,16 +441,18 @@ def test_a_tally_is_adjusted_for_everything_that_is_compared(embedded, name, que
     assert (tally.compared, tally.family) == (len(of), len(p))
     assert len(of) == 6
     assert (len(p) > 6) == (not features)
-    assert tally.unadjusted == sum(verdict in "+-" for verdict in of.values())
     kept = []
     for i, at in enumerate(sorted(p, key=p.__getitem__)):
         if p[at] * (len(p) - i) > 0.05:
             break
-        kept += [of[at]] if at in of else []
-    assert (tally.better, tally.worse) == (kept.count("+"), kept.count("-"))
+        kept += [(of[at], at)] if at in of else []
+    for verdict, others in (("+", tally.better), ("-", tally.worse)):
+        assert sorted(others) == sorted(name for found, (_, name) in kept if found == verdict)
+    alone = {(str(scored), name) for scored, name in tally.alone}
+    assert alone == {at for at in of if of[at] in "+-"} - {at for _, at in kept}
     assert tally.ns == 6 - len(kept)
     assert tally.unknown == 0
-    assert question == "new classes" or not features or len(kept) < tally.unadjusted
+    assert question == "new classes" or not features or alone
 
 
 def test_marks_count_all_that_references_were_chosen_among(embedded):
@@ -477,7 +479,8 @@ def test_a_run_that_stopped_meets_its_rival_and_is_told_from_no_other(embedded):
     assert verdicts.pop(rival) == "+"
     assert {*verdicts} == {f"{LITE}/{head}" for head in ("NCC", "MatchingNet", "LR")}
     tally = summary.tallies[0]
-    assert (tally.compared, tally.better, tally.worse, tally.unknown, tally.ns) == (4, 1, 0, 3, 0)
+    counts = tally.compared, tally.better, tally.worse, tally.unknown, tally.ns
+    assert counts == (4, (rival,), (), 3, 0)
 
 
 def test_tallies_do_not_depend_on_the_order_of_methods(embedded):
