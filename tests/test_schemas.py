@@ -14,6 +14,7 @@ from golden_inputs import INPUTS
 from benchmark_spec.version import OUTPUT_SCHEMA
 from builders.cli import main as build_main
 from fslbench_data.cli import main
+from fslbench_data.scoring.dataset_means import DATASET_MEANS
 from fslbench_data.scoring.task_set_report import COMPARISONS, SCORES
 
 COMMANDS = {
@@ -33,6 +34,7 @@ COMMANDS = {
         "--task-set closed-5w1s1q",
         "fslbench score three.parquet --counts",
     ],
+    "score --means": ["fslbench score --means"],
     "score --bias": [
         "fslbench score biased_answers.parquet --release biased --bias",
         "fslbench score attributed.parquet --bias --dataset emoji",
@@ -53,6 +55,11 @@ COMMANDS = {
         "fslbench leaderboard --results results --dataset digits",
         "fslbench leaderboard --results results_of_superclasses --task-set open-5w5s5q "
         "--task-set closed-5w5s5q",
+    ],
+    "reported": [
+        "fslbench reported '91 ± 0.5' '90 ± 0.5' --dataset CUB --ways 5 --shots 1 --queries 9 "
+        "--tasks 600",
+        "fslbench score accuracies.txt accuracies.npy",
     ],
     "query-size": [
         "fslbench-build query-size --dataset digits --features pixels --shot 1 --queries 1,2 "
@@ -178,7 +185,10 @@ def test_columns_of_results_with_all_classes(tmp_path, root):
         assert list(row) == documented
 
 
-@pytest.mark.parametrize(("name", "schema"), [("scores", SCORES), ("comparisons", COMPARISONS)])
+@pytest.mark.parametrize(
+    ("name", "schema"),
+    [("scores", SCORES), ("comparisons", COMPARISONS), ("dataset_means", DATASET_MEANS)],
+)
 def test_columns_of_frames_and_sql_tables_are_documented(name, schema, root):
     documented = _sections(root)[f"Frames and SQL tables {name}"]
     kinds = {pa.string(): "text", pa.bool_(): "boolean", pa.int32(): "integer"}

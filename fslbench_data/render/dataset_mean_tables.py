@@ -37,8 +37,8 @@ def dataset_mean_tables(
     tables = [_table(f"{title}, {level}", singles)]
     if pairs:
         tables.append(_table(f"Differences of {what}, {level}", pairs))
-    over = "; ".join(listing(names, 12) for names in dict.fromkeys(row.datasets for row in means))
-    notes = [f"Data sets: {over}.", NOTE]
+    over = "; ".join(listing(names, 12) for names in dict.fromkeys(row.task_sets for row in means))
+    notes = [f"Task sets: {over}.", NOTE]
     if left_out:
         notes.append(
             f"Not shown, without all tasks of all these data sets: {listing(left_out, 4)}."

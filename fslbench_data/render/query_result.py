@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -65,11 +66,17 @@ def _cell(i: int, row: tuple[Any, ...]) -> str | None:
 
 
 def _portable(value: Any) -> Any:
-    """Return the value as JSON can hold it; NaN, infinities and other types become text."""
+    """Return the value as JSON can hold it.
+
+    NaN, infinities, decimals beyond double precision and other types become text.
+    """
     if isinstance(value, list):
         return [_portable(item) for item in value]
     if isinstance(value, dict):
         return {name: _portable(item) for name, item in value.items()}
+    if isinstance(value, Decimal):  # of sums of whole numbers, too
+        number = int(value) if value == value.to_integral_value() else float(value)
+        return number if Decimal(repr(number)) == value else str(value)
     if isinstance(value, bool | int | None) or (isinstance(value, float) and math.isfinite(value)):
         return value
     return str(value)

@@ -50,6 +50,7 @@ DATASET_MEANS = schema(
     ("verdict", str),
     ("higher lower", int),
     ("sign_p", float),
+    ("task_sets", str),
 )
 """One row per method, or a pair of methods, and what the interval is about."""
 
@@ -62,8 +63,9 @@ class DatasetMean(Struct, frozen=True):
     ways, shots
         Of the tasks; `ways` is None for tasks of all classes, both are None for episodes, which
         differ.
-    datasets
-        The data sets with these ways and shots; each counts alike.
+    datasets, task_sets
+        The data sets with these ways and shots, of which each counts alike, and the task set of
+        each as ``dataset/task_set``.
     about
         What the interval is about: new images, or new classes, of these data sets.
     mean
@@ -83,6 +85,7 @@ class DatasetMean(Struct, frozen=True):
     ways: int | None
     shots: int | None
     datasets: tuple[str, ...]
+    task_sets: tuple[str, ...]
     about: str
     method: str
     mean: float
@@ -132,11 +135,11 @@ def dataset_means(sets: Sequence[TaskSetReport], *, harmonic: bool = False) -> l
 
 def dataset_mean_table(rows: Sequence[DatasetMean]) -> pa.Table:
     """Return means as a table with the columns of :data:`DATASET_MEANS`."""
-    names = DATASET_MEANS.names
-    return pa.Table.from_pylist(
-        [{**{n: getattr(row, n) for n in names}, "datasets": len(row.datasets)} for row in rows],
-        DATASET_MEANS,
-    )
+    lines = []
+    for row in rows:
+        line = {name: getattr(row, name) for name in DATASET_MEANS.names}
+        lines.append(line | {"datasets": len(row.datasets), "task_sets": ", ".join(row.task_sets)})
+    return pa.Table.from_pylist(lines, DATASET_MEANS)
 
 
 def sign_test(higher: int, lower: int) -> float:
@@ -176,6 +179,7 @@ def _rows(
             "ways": ways,
             "shots": shots,
             "datasets": tuple(task_set.scored.dataset for task_set in sets),
+            "task_sets": tuple(task_set.scored.text for task_set in sets),
             "about": about,
             "level": level,
         }

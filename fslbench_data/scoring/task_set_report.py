@@ -69,7 +69,7 @@ SCORES = schema(
     ("mean halfwidth level", float),
     ("runs", int),
     ("run_spread", float),
-    ("transductive prefix trained", bool),
+    ("transductive prefix stopped trained", bool),
     ("run_error", float),
     ("of_one_model is_bound", bool),
 )
@@ -93,6 +93,7 @@ def score_batch(scores: Iterable[Score]) -> pa.RecordBatch:
     rows = []
     for score in scores:
         values = {name: getattr(score, name) for name in SCORES.names if hasattr(score, name)}
+        values["stopped"] = score.stopped is not None
         for kind, interval in score.intervals.items():
             for name in ("tasks", "mean", "halfwidth", "level"):
                 values[name] = getattr(interval, name)
@@ -612,14 +613,17 @@ def primary_comparisons(comparisons: Iterable[Comparison]) -> list[Comparison]:
 def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
     """Choose one task set for each data set, ways and shots.
 
-    It is the one that most methods of the submission answer; of several, as
-    :func:`primary_comparisons` chooses.
+    It is the one of which most methods of the submission answer all tasks, without a rule to stop,
+    else some; of several, as :func:`primary_comparisons` chooses.
     """
-    chosen: dict[tuple[str, int, int], tuple[tuple[int, int], TaskSetReport]] = {}
+    chosen: dict[tuple[str, int, int], tuple[tuple[int, int, int], TaskSetReport]] = {}
     for task_set in sets:
         name = task_set.scored.name
         of_new_images = task_set.displayed_kinds[0] != "closed"
-        rank = -len(task_set.requested), _rank(name, of_new_images=of_new_images)
+        n_own, n_tasks = len(task_set.requested), task_set.scored.n_tasks
+        own = task_set.scores[:n_own]
+        whole = sum(score.ordinary and score.accuracy.tasks == n_tasks for score in own)
+        rank = -whole, 0 if whole else -n_own, _rank(name, of_new_images=of_new_images)
         key = task_set.scored.dataset, name.protocol.way, name.protocol.shot
         if key not in chosen or rank < chosen[key][0]:
             chosen[key] = rank, task_set

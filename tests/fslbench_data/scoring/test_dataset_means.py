@@ -111,6 +111,11 @@ def test_means_are_of_whole_task_sets_whose_tasks_were_fixed(tmp_path):
     report = _scored(tmp_path, parts, {"half digits/closed-5w5s5q": {"tasks": 300}})
     assert all(score.ordinary for score in report.scores)
     assert {row.method for row in report.dataset_means} == {"a"}
+    of = [(d, f"{suite}-5w5s5q") for d in ("digits", "emoji") for suite in ("closed", "open")]
+    parts = [answers("a", *each, 0.8) for each in of] + [answers("part", *of[1], 0.8, tasks=15)]
+    report = _scored(tmp_path, parts, {"part digits/open-5w5s5q": {"tasks": 15}})
+    first, *_ = report.dataset_means
+    assert first.task_sets == ("digits/closed-5w5s5q", "emoji/closed-5w5s5q")
 
 
 def test_equal_means_are_of_identical_methods_only_if_all_tasks_are_equal(tmp_path):

@@ -1,5 +1,6 @@
 """SQL over a release: the same numbers as the report, and nothing else within reach."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from recorded import answered, recorded
 from analysis_sql.queries.engine import open_database, query_names, run_query
 from analysis_sql.queries.limits import memory_bytes
 from benchmark_spec.errors import QueryError
+from fslbench_data.render.query_result import json_pieces
 from fslbench_data.scoring.open_log import open_log
 from fslbench_data.scoring.sql import VIEWS, connect, only_named, tables
 
@@ -84,6 +86,13 @@ def test_tasks_join_with_attributes(connection):
         """
     ).fetchall()
     assert right == [(True, 21 * 25)]
+
+
+def test_sums_and_decimals_are_numbers_in_json_as_far_as_it_has_them(connection):
+    sql = "SELECT sum(x) AS sum, 1.5 AS half, 0.12345678901234567891 AS far FROM (VALUES (7)) t(x)"
+    table = pa.Table.from_batches(run_query(connection, sql))
+    (row,) = json.loads("".join(json_pieces(table)))
+    assert row == {"sum": 7, "half": 1.5, "far": "0.12345678901234567891"}
 
 
 secret_of_this_module = __import__("pyarrow").table({"a": [1]})
