@@ -9,7 +9,7 @@ two units.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -130,6 +130,8 @@ class Kind(Struct, frozen=True):
     """
 
     name: IntervalKind
+    of_queries: ClassVar[bool] = False
+    """Whether laws may see which queries were right, so that equal counts are not equal answers."""
 
     def laws(
         self, design: Any, counts: Counts, tasks: int, pairs: Positions | None, moments: Moments
@@ -236,7 +238,7 @@ class Pairs:
         verdict = paired_verdicts(difference, paired, self.kind, self.level, independent)
         if isinstance(self._kind, PrimaryKind):
             paired = _reported_widths(paired, verdict)
-        if self.kind in ("images", "classes", "superclasses"):  # equal counts of different queries
+        if self._kind.of_queries:
             verdict = np.where((verdict == IDENTICAL) & np.isnan(paired), NOT_ESTIMABLE, verdict)
         mean = np.stack([*own.mean[position], difference.mean])
         halfwidth = np.stack([*own_widths[position], paired])

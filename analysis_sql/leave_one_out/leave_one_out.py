@@ -463,6 +463,7 @@ class LeftOutKind(Kind, frozen=True):
     """A kind of interval that leaves out images, classes or superclasses."""
 
     name: LeftOut
+    of_queries = True
 
     def laws(
         self,
