@@ -166,6 +166,7 @@ def test_what_is_wrong_is_said(results, toy):
     assert "3 files: 2 refused" in comment
     assert "@everyone" not in comment
     assert "<b>" not in comment
+    assert "the file does not end in" in comment
     assert "removes submissions/" in comment
     assert "changes leaderboard.toml" in comment
     assert "NEWS" not in comment  # which the pull request leaves alone

@@ -193,7 +193,7 @@ def test_aircraft_and_crops(planes):
         ("images_box.txt", "0000001 1 1 12\n", "line 1 has 4 fields, not 5"),
         ("images_box.txt", "0000001 5 1 2 9\n", "line 1 has no box: 5 1 2 9"),
         ("images_box.txt", "0000001 a 1 2 9\n", "line 1 invalid literal"),
-        ("images_variant_test.txt", "0000001 Zeppelin\n", "is of 'Zeppelin'"),
+        ("images_variant_test.txt", "0000001 Graf Zeppelin\n", "is of 'Graf Zeppelin'"),
         ("images_variant_test.txt", "1 Spitfire\n1 Spitfire\n", "line 2 names 1 again"),
     ],
 )

@@ -281,8 +281,9 @@ def test_pictures_of_a_release_are_read_as_in_training(embedded, tmp_path, monke
         (digits.images.take([*range(1797), 0]), "digits: images .*: in order, groups"),
         (digits.images.slice(0, 1796), r"1 images are not those of release .*: digits\.csv\.gz#"),
     ):
-        with pytest.raises(SourceError, match=said):
+        with pytest.raises(SourceError, match=said) as caught:
             levels_for(embedded, "digits", data, replace(digits, images=images))
+        assert not caught.value.where
 
 
 ABOUT_PICTURES = {"title": "t", "homepage": "h", "licence": "l", "citation": "c"}

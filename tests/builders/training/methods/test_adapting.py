@@ -105,6 +105,7 @@ def test_scores_loss_and_gradients_of_boil_are_those_of_a_step(head_rate):
 
 def test_without_steps_scores_of_boil_are_cosines_with_class_means():
     method, episode = _boil(nil=True), fixed_episode(4, SHOT, QUERY, 2, 8, 8)
+    method.network.blocks.append(torch.nn.Dropout())  # the norms alone are as in training
     weights = [values.detach() for values in method.parameters()]
     support = _blocks(weights, episode.support.flatten(0, 1)).unflatten(0, (4, SHOT))
     means = [sum(images) / SHOT for images in support]
