@@ -42,7 +42,6 @@ from fslbench_data.leaderboard.tables import (
     accuracy,
     behind,
     claim_text,
-    from_where,
     label,
     legend,
     marks,
@@ -147,7 +146,7 @@ MOST_SCORED = 10
 """Files of a proposal that are compared with the reference methods in detail."""
 MOST_CHARACTERS = 60_000
 """Characters of a comment; hosts refuse more than 65,536."""
-_MOST_REFUSED, _MOST_ROWS, _MOST_NAMED, _MOST_ALIKE = 30, 60, 10, 30
+_MOST_REFUSED, _MOST_ROWS, _MOST_NAMED = 30, 60, 10
 _CUT = "_The rest is left out here; `fslbench review` says it all in parts._"
 
 
@@ -282,9 +281,6 @@ def _accepted(file: Accepted, boards: tuple[Board, ...], report: Report | None) 
     yield markdown([neutral_table(_standing_table(rows[:_MOST_ROWS]))], "").rstrip()
     yield from _more(rows, _MOST_ROWS, "lines")
     yield from (escaped(text) for pair in rows[:_MOST_ROWS] if (text := _lead_text(*pair)))
-    alike = [escaped(text) for text in _duplicates(file.digest, sets)]
-    yield from alike[:_MOST_ALIKE]
-    yield from _more(alike, _MOST_ALIKE, "that are identical")
     if report is not None:
         yield "Against the reference methods:"
         yield markdown([neutral_table(_comparisons_table(report))], "").rstrip()
@@ -293,23 +289,6 @@ def _accepted(file: Accepted, boards: tuple[Board, ...], report: Report | None) 
         total = len({score.method for score in report.scores})
         if text := by_queries_text(known, total, _MOST_NAMED):
             yield escaped(f"{text}; the table before takes tasks as a whole, as leaderboards do.")
-
-
-def _duplicates(digest: str, sets: Iterable[Standing]) -> list[str]:
-    """Return sentences on a file's methods whose counts are identical to another method's."""
-    task_sets: dict[tuple[str, str], list[str]] = {}
-    for standing in sets:
-        for group in standing.duplicates:
-            for entry in (entry for entry in group if entry.source == digest):
-                others = [other for other in group if other is not entry]
-                # to keep the comment short, only one, of another file if possible
-                other = min(others, key=lambda other: other.source == digest)
-                key = (from_where(entry), from_where(other))
-                task_sets.setdefault(key, []).append(str(standing.scored))
-    return [
-        f"{method} is identical on every task to {other}: {', '.join(names)}."
-        for (method, other), names in task_sets.items()
-    ]
 
 
 def _comparisons_table(report: Report) -> Table:

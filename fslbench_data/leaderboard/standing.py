@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -145,8 +142,6 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
         except stopped runs, and prefixes that submitters chose.
     kinds
         The primary kind of interval, then the additional ones.
-    duplicates
-        Groups of methods whose counts are the same on every task; see :func:`duplicates`.
     """
 
     scored: TaskSetInfo
@@ -157,7 +152,6 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
     compared: int
     kinds: tuple[IntervalKind, ...]
     rows: tuple[Row, ...]
-    duplicates: tuple[tuple[Entry, ...], ...]
 
     @property
     def claiming(self) -> tuple[IntervalKind, ...]:
@@ -178,35 +172,6 @@ class Standing(Struct, frozen=True, eq=False, dict=True):
         if self.leader is None or kind not in self.claiming:
             return None
         return sum(row.intervals[kind].could_be_best is True for row in self.rows)
-
-
-LEAST_MIXED = 5
-"""Tasks with right and wrong answers that duplicates need; other tasks coincide easily."""
-
-
-def duplicates(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], ...]:
-    """Group the methods of a task set whose accuracies are the same on every task.
-
-    Results need at least :data:`LEAST_MIXED` tasks that are neither all right nor all wrong; others
-    can be the same by chance.  A group has at least one submission.  Time grows linearly with the
-    number of methods.
-    """
-    groups: defaultdict[bytes, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        mixed = (entry.counts > 0) & (entry.counts < entry.queries_per_task)
-        if np.count_nonzero(mixed) >= LEAST_MIXED:
-            if entry.counts.dtype.kind == "f":
-                content = entry.content
-            else:  # several runs that are all the same have the accuracies of one
-                divisor = math.gcd(int(np.gcd.reduce(entry.counts)), entry.queries_per_task)
-                reduced = np.append(entry.counts, entry.queries_per_task) // divisor
-                content = reduced.astype(np.int64).tobytes()
-            groups[hashlib.sha256(content).digest()].append(entry)
-    return tuple(
-        tuple(group)
-        for group in groups.values()
-        if len(group) > 1 and any(entry.source != REFERENCE for entry in group)
-    )
 
 
 MOST_PREFIXES = 32
@@ -280,7 +245,6 @@ def ranked(
         compared=compared,
         kinds=tuple(by_kind),
         rows=tuple(Row(ranks[i] or None, entries[i], ranked_intervals[i]) for i in order),
-        duplicates=duplicates(entries),
     )
 
 

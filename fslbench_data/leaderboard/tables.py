@@ -30,7 +30,7 @@ from fslbench_data.scoring.scores import PREFIX
 
 DIGITS = 8
 """Digits of a submission's name that tables show; CSV and JSON have all."""
-_MOST_FILES, _MOST_ALIKE, _MOST_GROUPS, _MOST_NAMES = 3, 5, 10, 10
+_MOST_FILES, _MOST_NAMES = 3, 10
 
 NO_CLAIM = "These tasks reuse images: which methods could be best is not judged."
 PARTIAL_NOTE = (
@@ -97,7 +97,6 @@ def set_table(standing: Standing, rows: Sequence[Row], before: str = "") -> Tabl
             summary(standing),
             *missing_text(standing.units),
             *marks(rows),
-            *duplicates_text(standing),
         ),
     )
 
@@ -125,22 +124,6 @@ def summary(standing: Standing) -> str:
     for kind in others:
         text += f"; for {ADDITIONAL_KINDS[kind].about} among {standing.could_be_best(kind)}"
     return f"{text}."
-
-
-def duplicates_text(standing: Standing) -> list[str]:
-    """Return a sentence on the methods of the whole table with identical counts, if any."""
-    groups = [
-        " and ".join([*map(from_where, group[:_MOST_ALIKE]), *_more(group, _MOST_ALIKE)])
-        for group in standing.duplicates[:_MOST_GROUPS]
-    ]
-    text = "; ".join([*groups, *_more(standing.duplicates, _MOST_GROUPS)])
-    return ended(text and f"Identical on every task: {text}")
-
-
-def from_where(entry: Entry) -> str:
-    """Return a method's label and its origin."""
-    origin = origins(entry)
-    return entry.method if entry.method.endswith(f" ({origin})") else f"{entry.method} ({origin})"
 
 
 def origins(entry: Entry) -> str:
@@ -302,7 +285,6 @@ def _set(standing: Standing) -> dict[str, Any]:
             f"methods_could_be_best_{additional.key}": standing.could_be_best(kind)
             for kind, additional in ADDITIONAL_KINDS.items()
         },
-        "identical": [[entry.method for entry in group] for group in standing.duplicates],
         "rows": [_row(row) for row in standing.rows],
     }
 
