@@ -186,9 +186,6 @@ class PooledEstimate(Estimate, frozen=True):
     seed_errors: tuple[float, float] | None
     """Monte Carlo standard errors of (alpha, w), which more seeds would reduce; None for one seed.
     They are not about new images; `covariance` is."""
-    parts: int = 0
-    """0 where `covariance` is the bound of :func:`pool`, else the number of parts of the images
-    that :func:`jackknife_images` left out in turn."""
 
 
 def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
@@ -219,16 +216,6 @@ def pool(seeds: Sequence[Sequence[SetEstimate]], shot: int) -> PooledEstimate:
         sets=len(sets),
         seed_errors=errors,
     )
-
-
-def jackknife_images(whole: PooledEstimate, without: Sequence[PooledEstimate]) -> PooledEstimate:
-    """Give an estimate the covariance of a jackknife over G >= 3 parts of the images.
-
-    `without` are the estimates without each part.
-    """
-    covariance = _jackknife(np.array([(part.alpha, part.w) for part in without]).T)
-    parts = len(without)
-    return replace(whole, covariance=covariance, freedom=float(parts - 1), parts=parts)
 
 
 def _weighted_mean(seed: Sequence[SetEstimate], shot: int) -> Floats:

@@ -29,14 +29,6 @@ from fslbench_data.cli.options import (
 )
 @click.option("--seeds", type=int, default=20, show_default=True, help="Task sets of each Q.")
 @click.option("--suite", default="open", show_default=True, help="How tasks are drawn.")
-@click.option(
-    "--parts",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Leave out each of this many parts of the images in turn, for narrower intervals of Q*, "
-    "in as many times the time; such as 20.",
-)
 @level_option
 @release_option
 @output_options(OF_NUMBERS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import sqrt
 from typing import Any
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.counts import Moments
 from analysis_sql.intervals.intervals import check_level, halfwidths
-from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning.query_size import (
     MIN_TASKS,
     PooledEstimate,
@@ -22,7 +21,6 @@ from analysis_sql.planning.query_size import (
     choose,
     choose_for_comparisons,
     estimate_difference,
-    jackknife_images,
     pool,
     width_factors,
 )
@@ -108,39 +106,6 @@ class QuerySets:
                 of_seeds.append(self.sums(self.draws.draw(query, seed)))
         return by_query
 
-    def parts(self, number: int) -> NDArray[np.int64]:
-        """Return which of `number` parts each image belongs to, int64 (N,).
-
-        The images of every class, or groups if there are any, are spread evenly in random order.
-        """
-        draws, units = self.draws, sum(self.draws.sizes)
-        if draws.groups is not None:  # an image without a group is a group of its own
-            alone = draws.groups.max() + 1 + np.arange(units)
-            of_image = np.where(draws.groups < 0, alone, draws.groups)
-            _, unit = np.unique(of_image, return_inverse=True)
-            units = int(unit.max()) + 1
-        stream = Stream("query-size", draws.dataset, "parts")
-        most = min(*draws.sizes, units)
-        if number > most:
-            raise SpecError(
-                f"{number} parts of the images of {draws.dataset} are more than its smallest class "
-                "has images" + ("" if draws.groups is None else ", or than there are groups"),
-                expected=f"0 parts, or 3 to {most}",
-            )
-        if draws.groups is None:
-            by_class = [stream.permutations(1, n)[0] % number for n in draws.sizes]
-            return np.concatenate(by_class).astype(np.int64)
-        part: NDArray[np.int64] = stream.permutations(1, units)[0] % number
-        return part[unit.astype(np.int64)]
-
-    def only(self, keep: NDArray[np.bool_]) -> QuerySets:
-        """Keep some images (N,) only, and compare no heads."""
-        sizes, groups = self.draws.sizes, self.draws.groups
-        class_of = np.repeat(np.arange(len(sizes)), sizes)
-        kept = tuple(np.bincount(class_of[keep], minlength=len(sizes)).tolist())
-        draws = replace(self.draws, sizes=kept, groups=None if groups is None else groups[keep])
-        return replace(self, draws=draws, features=self.features[keep], compared=())
-
 
 USUAL = (1, 5, 7)
 """The Q with a cost in every report: those of Lafargue et al. (TMLR 2024) at 1, 5 and 10 shots."""
@@ -201,33 +166,23 @@ def sweep(
     *,
     seeds: int = 20,
     level: float = 0.95,
-    parts: int = 0,
     progress: Callable[[str], None] = lambda _: None,
 ) -> QuerySweep:
     """Draw task sets of every Q and seed, run a head on them, and choose Q.
 
-    Variances are estimated from the sets with Q >= 2 and at least three tasks.  `parts` is 0, or
-    the number of parts of the images to leave out in turn, for uncertainties by the jackknife
-    (:func:`analysis_sql.planning.query_size.jackknife_images`), in as many times the work.
+    Variances are estimated from the sets with Q >= 2 and at least three tasks.
     """
     grid = sorted(set(queries))
     check_level(level)
-    if seeds < 1 or not grid or parts in (1, 2) or parts < 0:
+    if seeds < 1 or not grid:
         raise SpecError(
-            f"no sweep of {len(grid)} numbers of queries with {seeds} seeds and {parts} parts",
-            expected="at least one of each, and 0 parts or at least 3",
+            f"no sweep of {len(grid)} numbers of queries with {seeds} seeds",
+            expected="at least one of each",
         )
     draws, head = sets.draws, (sets.head,)
     draws.draw(grid[-1], 0)  # refuse before any work is done
-    part = sets.parts(parts) if parts else np.zeros(0, np.int64)
     drawn = sets.drawn(grid, seeds, progress)
-    estimate, leave_one_out = _pooled(drawn, head, draws.shot), []
-    for i in range(parts):
-        progress(f"without part {i + 1} of {parts} of the images")
-        rest = sets.only(part != i)
-        drawable = [query for query in grid if query >= 2 and rest.draws.tasks(query, 0)]
-        leave_one_out.append(_pooled(rest.drawn(drawable, seeds), head, draws.shot))
-    estimate = jackknife_images(estimate, leave_one_out) if parts else estimate
+    estimate = _pooled(drawn, head, draws.shot)
     model = estimate.model(draws.shot)
     fits = {pair: _pooled(drawn, pair, draws.shot) for pair in combinations(sets.compared, 2)}
     pairs = {pair: fit for pair, fit in fits.items() if fit.w > 0 or fit.alpha > 0}

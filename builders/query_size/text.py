@@ -77,17 +77,15 @@ def _usual(choice: QueryChoice) -> str:
 
 def basis(sweep: QuerySweep) -> str:
     """Say what is minimised, and what the estimates are based on."""
-    model, parts = sweep.model, sweep.estimate.parts
+    model = sweep.model
     tasks = [row.tasks for row in sweep.rows if row.accuracy is not None]
-    how = "and as wide as those of a single task set, however many seeds (--parts 20 may be better)"
-    if parts:
-        how = f"from leaving out each of {parts} parts of the images"
     return (
         f"Q* minimises {CRITERION}, at {percent(sweep.level)}; the mean's true deviation given "
         "the classes is least at a larger Q, and over new classes hardly depends on it. "
         f"α = {model.alpha:.4g}, w = {model.w:.4g} from {many(sweep.estimate.seeds, 'seed')}, "
         f"{sweep.estimate.sets} task sets, {min(tasks):.4g} to {max(tasks):.4g} tasks a set. "
-        f"Intervals are about new images of these classes, {how}."
+        "Intervals are about new images of these classes, and as wide as those of a single task "
+        "set, however many seeds."
     )
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builders.query_size.sweep import QuerySets, sweep
+from builders.query_size.sweep import QuerySets
 from builders.query_size.text import sentence
 from fslbench_data.release.release import load_release
+from studies.query_size.image_parts import sharper_sweep
 
 PAGE = Path(__file__).parents[2] / "studies/query_size/model.md"
 
@@ -21,6 +22,6 @@ def main() -> None:
         sets = QuerySets.of(
             load_release(), "digits", "pixels", "NCC", way=5, shot=shot, suite="open"
         )
-        found = sentence(sweep(sets, queries=range(1, 16), parts=20))
+        found = sentence(sharper_sweep(sets, range(1, 16), parts=20))
         print(f"{shot} shots: {found}")
         assert found in page

@@ -34,7 +34,6 @@ from analysis_sql.planning.query_size import (
     choose_for_comparisons,
     estimate_difference,
     estimate_set,
-    jackknife_images,
     pool,
     ratio_interval,
     width_factors,
@@ -587,17 +586,6 @@ def test_pooling_by_hand():
     assert (found.seeds, found.sets) == (3, 6)
 
 
-def test_jackknife_over_images_by_hand():
-    x = np.random.default_rng(3).binomial(5, 0.7, (4, 30, 5))
-    whole, *without = (pool([[estimate_set(part, 5)]], 5) for part in x)
-    found = jackknife_images(whole, without)
-    values = np.array([(each.alpha, each.w) for each in without])
-    away = values - values.mean(axis=0)
-    assert np.asarray(found.covariance) == pytest.approx(2 / 3 * away.T @ away)
-    assert (found.alpha, found.w, found.sets) == (whole.alpha, whole.w, whole.sets)
-    assert (found.freedom, found.parts, whole.parts) == (2.0, 3, 0)
-
-
 def estimate(alpha, w, v=((0.0, 0.0), (0.0, 0.0))):
     return Estimate(way=5, alpha=alpha, w=w, covariance=v, freedom=30.0)
 
@@ -715,33 +703,6 @@ def test_coverage():
     """
     for held in check_module("query_intervals").coverage(1, 2, 1000):
         assert abs(held - 0.95) < 0.028
-
-
-@pytest.mark.slow
-def test_a_jackknife_over_images_sees_what_new_images_change(example):
-    """The jackknife's standard error of w, whose seeds' error is small, against the true one."""
-    rng = np.random.default_rng(4)
-    part = np.arange(example.PER_CLASS) % 10
-    model = example.exact(1)
-
-    def fit(images):
-        tasks = images.shape[1] // 6
-        shuffled = [rng.permuted(images, axis=1)[:, : tasks * 6] for _ in range(20)]
-        return pool([[estimate_set(example.task_counts(x, 1, 5), 5)] for x in shuffled], 1)
-
-    found = []
-    for _ in range(40):
-        images = rng.standard_normal((2, example.PER_CLASS)) + np.array([[-1.0], [1.0]])
-        without = [fit(images[:, part != i]) for i in range(10)]
-        found.append(jackknife_images(fit(images), without))
-    for i, name in enumerate(("alpha", "w")):
-        values = [getattr(each, name) for each in found]
-        error = math.sqrt(np.mean([each.covariance[i][i] for each in found]))
-        seeds = math.sqrt(np.mean([(each.seed_errors or (0, 0))[i] ** 2 for each in found]))
-        data = max(np.var(values, ddof=1) - seeds**2, 0.0)
-        expected = math.sqrt(data + 81 / 10 * seeds**2)  # (G-1)²/G times the seeds' own
-        assert error == pytest.approx(expected, rel=0.25)
-        assert abs(np.mean(values) - getattr(model, name)) < 4 * stats.sem(values)
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from builders.cli.query_size import parse_queries
 from builders.query_size.draws import Draws
 from builders.query_size.evidence import QueryEvidence
 from builders.query_size.sweep import COMPARED, QuerySets, sweep
-from builders.query_size.text import basis, sentence, sweep_csv, sweep_json
+from builders.query_size.text import sentence, sweep_csv, sweep_json
 from builders.release.build import build_release
 from builders.release.verify import verify
 from builders.sampling import draw_task_set
@@ -244,38 +244,6 @@ def test_the_end_of_what_is_compared(embedded):
         assert sentence(replace(far, choice=choice)).startswith(said)
 
 
-def test_parts_of_the_images(embedded):
-    """The jackknife by hand, and parts that spread each class, or whole groups, evenly."""
-    found = swept(embedded, 1, queries=[4, 9], seeds=2, parts=3)
-    plain = swept(embedded, 1, queries=[4, 9], seeds=2)
-    assert (found.estimate.alpha, found.rows) == (plain.estimate.alpha, plain.rows)
-    sets = QuerySets.of(embedded, "digits", "pixels", "NCC", way=5, shot=1, suite="open")
-    parts = sets.parts(3)
-    class_of = np.repeat(np.arange(10), sets.draws.sizes)
-    without = []
-    for i in range(3):
-        some = sets.only(parts != i)
-        assert np.ptp(np.array(some.draws.sizes) * 3 - np.array(sets.draws.sizes) * 2) <= 4
-        assert sum(some.draws.sizes) == (parts != i).sum() == len(some.features)
-        assert np.array_equal(some.features, sets.features[parts != i])
-        assert np.array_equal(np.bincount(class_of[parts != i]), some.draws.sizes)
-        seeds = [
-            [estimate_set(some.sums(some.draws.draw(q, seed))["NCC",][0], q) for q in (4, 9)]
-            for seed in (0, 1)
-        ]
-        without.append(pool(seeds, 1).alpha)
-    expected = 2 / 3 * ((np.array(without) - np.mean(without)) ** 2).sum()
-    assert found.estimate.covariance[0][0] == pytest.approx(expected)
-    assert (found.estimate.freedom, found.estimate.parts) == (2.0, 3)
-    groups = np.arange(len(parts)) // 7 - 1  # seven without a group
-    grouped = replace(sets, draws=replace(sets.draws, groups=groups)).parts(3)
-    assert all(np.unique(grouped[groups == g]).size == 1 for g in range(groups.max() + 1))
-    assert np.unique(grouped[groups < 0]).size > 1
-    assert "3 parts" in basis(found)
-    with pytest.raises(SpecError, match="or than there are groups"):
-        replace(sets, draws=replace(sets.draws, groups=np.arange(len(parts)) % 100)).parts(101)
-
-
 def test_what_cannot_be_swept(embedded):
     for asked, said in (
         ({"queries": [2, 177]}, "3 of 10 classes have at least 182 images"),
@@ -284,8 +252,6 @@ def test_what_cannot_be_swept(embedded):
         ({"suite": "published"}, "without replacement"),
         ({"level": 95}, "confidence level"),
         ({"seeds": 0}, "0 seeds"),
-        ({"parts": 2}, "2 parts"),
-        ({"parts": 175}, r"175 parts .* smallest class(.|\n)*3 to 174"),
     ):
         with pytest.raises(FSLBenchError, match=said):
             swept(embedded, 5, **{"queries": [2, 3], "seeds": 2, **asked})
