@@ -182,14 +182,6 @@ def _width(given: str) -> str | float:
 @options.unbound_option
 @options.log_options
 @click.option(
-    "--transpose", is_flag=True, help="A row for each task set, a column for each method."
-)
-@click.option(
-    "--columns",
-    type=click.IntRange(1),
-    help="Columns of numbers beside each other, others below; by default as many as fit.",
-)
-@click.option(
     "--width",
     metavar="column|page|POINTS",
     default="page",

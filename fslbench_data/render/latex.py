@@ -295,24 +295,21 @@ def fitting(table: Table) -> list[Table]:
     return in_parts(table, heads, TEXT, MOST_LINES - lines_of_caption(table) - rule_lines)
 
 
-def in_parts(
-    table: Table, heads: int, points: float, lines: float, most: int | None = None
-) -> list[Table]:
+def in_parts(table: Table, heads: int, points: float, lines: float) -> list[Table]:
     """Split the columns of numbers, which follow the first `heads`, into parts with these heads.
 
-    Parts are at most `points` wide if a single column is, and have at most `most` columns of
-    numbers.  Columns of a group stay together if they fit.  Parts are stacked in floats of at most
-    `lines` lines, each with the table's notes.
+    Parts are at most `points` wide if a single column is.  Columns of a group stay together if they
+    fit.  Parts are stacked in floats of at most `lines` lines, each with the table's notes.
     """
     rows, head_columns, numbers = [*table.rows], table.columns[:heads], table.columns[heads:]
     groups = [[*group] for _, group in groupby(numbers, lambda column: column.group or column)]
-    if most is None:  # parts are stacked, so that all columns are as wide as the widest
-        room = points - sum(column_width(head, rows) for head in head_columns)
-        widest = max(column_width(column, rows) for column in numbers)
-        headings = (
-            (text_width(group[0].group) + GAP) / len(group) for group in groups if group[0].group
-        )
-        most = max(1, int(room // max(widest, *headings, 0.0)))
+    # parts are stacked, so that all columns are as wide as the widest
+    room = points - sum(column_width(head, rows) for head in head_columns)
+    widest = max(column_width(column, rows) for column in numbers)
+    headings = (
+        (text_width(group[0].group) + GAP) / len(group) for group in groups if group[0].group
+    )
+    most = max(1, int(room // max(widest, *headings, 0.0)))
     blocks: list[list[Column]] = [[]]
     for group in groups:
         for start in range(0, len(group), most):

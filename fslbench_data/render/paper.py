@@ -101,8 +101,6 @@ def table(
     allow_unbound: bool = False,
     all_references: bool = False,
     means: bool = False,
-    transpose: bool = False,
-    columns: int | None = None,
     width: Width = "page",
     label: str = "",
 ) -> PaperTable:
@@ -129,10 +127,6 @@ def table(
         Show every reference method.
     means
         Show means over data sets too, each data set counting alike.
-    transpose
-        Let a row be a task set, and a column a method.
-    columns
-        Columns of numbers side by side, by default as many as fit; others are below.
     width
         The width to fit: ``column``, one of a paper of two columns, ``page``, or points.
     label
@@ -163,7 +157,7 @@ def table(
         all_references=all_references,
         means=means,
     )
-    return PaperTable(content, transpose, columns, width, label)
+    return PaperTable(content, width, label)
 
 
 def _points(width: Width) -> float:
@@ -177,10 +171,6 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     ----------
     content
         The numbers.
-    transposed
-        Whether a row is a task set, and a column a method.
-    most
-        Columns of numbers side by side, by default as many as fit; others are below.
     width
         The width that they have to fit: a column of a paper, or the page.
     label
@@ -188,8 +178,6 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     """
 
     content: PaperContent
-    transposed: bool = False
-    most: int | None = None
     width: Width = "page"
     label: str = ""
 
@@ -198,8 +186,6 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
             expected = "column, page, or points from 100 to 1000"
             raise SpecError(f"no width {self.width!r}", expected=expected)
         check_label(self.label)
-        if self.most is not None and self.most < 1:
-            raise SpecError(f"{self.most} columns hold nothing", expected="at least 1")
 
     def markdown(self) -> str:
         """Write the table as Markdown."""
@@ -215,10 +201,9 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
         wide, room = table_width([first, *more]), _points(self.width)
         narrow = room <= NARROW
         if wide > room:
-            turned = "leave --transpose out" if self.transposed else "--transpose"
-            what, fix = ("column", f"--width page, {turned}") if narrow else ("page", turned)
+            what, fix = ("column", "--width page, or ") if narrow else ("page", "")
             message = f"the table is about {wide:.0f} points wide, a {what} has {room:.0f}\n  fix: "
-            message += f"{fix}, fewer --columns, or shorter names of methods"
+            message += f"{fix}shorter names of methods"
             warnings.warn(FSLBenchWarning(message), stacklevel=2)
         notes = (note.replace(f"{NOT_SIGNIFICANT}:", f"{SIMILAR}:") for note in self._caption)
         tables = [replace(first, notes=tuple(notes)), *more]
@@ -273,36 +258,24 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
 
     def tables(self) -> list[Table]:
         """Return the table in blocks of as many columns as LaTeX sets side by side."""
-        content, columns = self.content, self.content.columns
+        content = self.content
         names = [_label(content, row, self._names) for row in content.rows]
-        rows, shaded = range(len(columns if self.transposed else names)), None
-        if self.transposed:
-            datasets = [column.dataset for column in columns]
-            first = [i == 0 or datasets[i] != datasets[i - 1] for i in rows]
-            heads = [
-                Column("data set", lambda i: datasets[i] if first[i] else None),
-                Column("tasks", lambda i: columns[i].heading),
-            ]
-            numbers = [
-                _column(name, [column.cells[row] for column in columns])
-                for row, name in enumerate(names)
-            ]
-        else:
-            common, common_versus = content.sides
-            of_methods = common_versus or not content.rows[0].versus
-            heading = "method" if of_methods else "versus" if common else "difference"
-            heads = [Column(heading, names.__getitem__)]
-            numbers = [_column(c.heading, c.cells, c.dataset) for c in columns]
-            own = {name for column in content.sets for name in own_methods(column.of)}
-            shaded = [row.method in own for row in content.rows].__getitem__
+        common, common_versus = content.sides
+        of_methods = common_versus or not content.rows[0].versus
+        heading = "method" if of_methods else "versus" if common else "difference"
+        head = Column(heading, names.__getitem__)
+        numbers = [_column(c.heading, c.cells, c.dataset) for c in content.columns]
+        own = {name for column in content.sets for name in own_methods(column.of)}
+        shaded = [row.method in own for row in content.rows].__getitem__
         caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points a letter
         lost_lines = caption * 5.4 * (1 / _points(self.width) - 1 / PAGE)
-        table = Table(_title(content, self._names), (*heads, *numbers), rows, shaded=shaded)
+        rows = range(len(names))
+        table = Table(_title(content, self._names), (head, *numbers), rows, shaded=shaded)
         lines = MOST_LINES - max(0.0, lost_lines)
-        return in_parts(table, len(heads), _points(self.width), lines, self.most)
+        return in_parts(table, 1, _points(self.width), lines)
 
 
-def _column(name: str, cells: Sequence[PaperCell | None], group: str = "") -> Column:
+def _column(name: str, cells: Sequence[PaperCell | None], group: str) -> Column:
     """Return a column of cells; rows of its table are the positions of cells."""
 
     def of_cell(read: Callable[[PaperCell], Any], missing: Any) -> Callable[[int], Any]:

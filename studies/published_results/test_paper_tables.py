@@ -81,17 +81,6 @@ def test_a_table_of_the_paper_by_one_command(
         assert row["verdict"] == (other["verdict"] if sign > 0 else turned)
 
 
-def test_the_transposed_table_of_the_paper_is_one_block(published: str) -> None:
-    command = [*_command("table4", published), "--transpose", "--format", "latex"]
-    text = CliRunner().invoke(fslbench_data.cli.main, command).stdout
-    assert text.count(r"\begin{table*}") == text.count(r"\toprule") == 1
-    assert (
-        r"aircraft & 1-shot & \textbf{$+$9.24 $\pm$ 4.27} & \textbf{$+$25.93 $\pm$ 3.69} & $+$0.00"
-        in text
-    )
-    assert r" & 10-shot & identical & \textbf{$+$1.04 $\pm$ 0.97} & $+$0.26 $\pm$ 0.58" in text
-
-
 def test_the_cells_of_tables_4_and_6(scored: list[dict[str, str]], shared: Path) -> None:
     cells = {(r["dataset"], r["task_set"], r["method"], r["versus"]): r for r in scored}
     errors = []
