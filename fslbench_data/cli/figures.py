@@ -22,6 +22,25 @@ def _sweep_option(what: str) -> Callable[[options.Command], options.Command]:
     return click.option("--sweep", "sweeps", type=options.FILE, multiple=True, help=about)
 
 
+def _width(_context: click.Context, _option: click.Parameter, given: str) -> str | float:
+    if given in ("column", "page"):
+        return given
+    try:
+        return float(given)
+    except ValueError:
+        raise click.BadParameter("column, page, or a number of points") from None
+
+
+_width_option: Callable[[options.Command], options.Command] = click.option(
+    "--width",
+    metavar="column|page|POINTS",
+    default="page",
+    show_default=True,
+    callback=_width,
+    help="Fit one column of a paper of two columns, the page, or so many points.",
+)
+
+
 @options.command(short_help="Draw a figure for a paper: PDF, SVG or PNG.")
 @click.argument("kind", type=click.Choice(KINDS), metavar="KIND")
 @click.argument("files", type=options.FILE, nargs=-1, metavar="[FILE]...")
@@ -32,19 +51,7 @@ def _sweep_option(what: str) -> Callable[[options.Command], options.Command]:
 @options.level_option
 @options.unbound_option
 @options.log_options
-@click.option(
-    "--columns",
-    type=click.Choice(["1", "2"]),
-    default="2",
-    show_default=True,
-    help="As wide as one column of a paper (3.25 inches) or as two (6.75).",
-)
-@click.option(
-    "--width",
-    type=click.FloatRange(150, 1000),
-    metavar="POINTS",
-    help="So wide, in place of --columns: the column of a paper, such as 244 or 202.",
-)
+@_width_option
 @click.option("--title", default="", help="A title above the figure; by default none.")
 @options.output_to(about="File: .pdf, .svg or .png.", required=True)
 def plot(
@@ -77,9 +84,9 @@ def plot(
 
     check_figure_path(path)
     options.check_free(path)
-    sources, columns = options.sources_of(files, pool), int(given.pop("columns"))
+    sources = options.sources_of(files, pool)
     with steps("drawing"):
-        fb.plot(kind, sources, fb.load_release(release), columns=columns, path=path, **given)
+        fb.plot(kind, sources, fb.load_release(release), path=path, **given)
     options.say(
         f"wrote {path}, and its caption in {path.with_suffix('.caption.txt').name} and .tex"
     )
@@ -141,15 +148,6 @@ def report(
     options.say(f"wrote {path}: {path.stat().st_size / 1e6:.1f} MB, open it in a browser")
 
 
-def _width(given: str) -> str | float:
-    if given in ("column", "page"):
-        return given
-    try:
-        return float(given)
-    except ValueError:
-        raise click.BadParameter("column, page, or a number of points") from None
-
-
 @options.command(short_help="Make the table of a paper: LaTeX, Markdown, HTML or CSV.")
 @click.argument("files", type=options.FILE, nargs=-1, metavar="[FILE]...")
 @options.release_option
@@ -181,14 +179,7 @@ def _width(given: str) -> str | float:
 @options.level_option
 @options.unbound_option
 @options.log_options
-@click.option(
-    "--width",
-    metavar="column|page|POINTS",
-    default="page",
-    show_default=True,
-    callback=lambda _context, _option, given: _width(given),
-    help="Fit one column of a paper of two columns, the page, or so many points.",
-)
+@_width_option
 @click.option(
     "--label", default="", metavar="L", help="Label of the float in LaTeX, such as tab:results."
 )

@@ -24,8 +24,8 @@ VERDICT_NAMES = {verdict.value: word for verdict, word in VERDICT_WORDS.items()}
 TIES = ("highest, or ns from it", "significantly lower", "not judged")
 """How a method compares to the highest mean."""
 
-COLUMN_WIDTHS = {1: 234, 2: 486}
-"""Width of a figure in points: one column of 3.25 inches, or two, 6.75."""
+WIDTHS: dict[str, float] = {"column": 234, "page": 486}
+"""Width of a figure in points: one column of 3.25 inches, or a page of two, 6.75."""
 
 SQUARE, AXIS_WIDTH = 260, 36
 """Most points of the side of a square figure, and those that its vertical axis takes."""
@@ -150,7 +150,7 @@ def _short_rows(rows: Rows) -> Rows:
     ]
 
 
-def finished(chart: Chart, title: str, caption: str = "", width: float = COLUMN_WIDTHS[2]) -> Chart:
+def finished(chart: Chart, title: str, caption: str = "", width: float = WIDTHS["page"]) -> Chart:
     """Return the chart with its width, fonts and colours, and a title and caption, if any."""
     alt = require("altair", "report")
     line_length = int(width / 3.9)

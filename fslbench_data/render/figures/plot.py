@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from benchmark_spec.extras import require
 from fslbench_data.files import whole_file, write_whole
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import KINDS, OF_LADDERS, rows
-from fslbench_data.render.figures.charts import COLUMN_WIDTHS, Figure, drawn
+from fslbench_data.render.figures.charts import WIDTHS, Figure, drawn
 from fslbench_data.render.fonts import font_faces, renderer
 from fslbench_data.render.latex import tex
 from fslbench_data.scoring.bias import bias_on
@@ -52,17 +52,14 @@ class Drawing(Struct, frozen=True):
     ----------
     figure
         Its title, its caption with level, intervals and tasks, and its data as rows.
-    columns
-        1 or 2: as wide as one column of a paper (3.25 inches) or as two (6.75).
     width
-        The width in points, in place of `columns`.
+        ``column``, one of a paper of two columns (3.25 inches), ``page`` (6.75), or points.
     title
         The text above the figure; by default none, since papers have captions.
     """
 
     figure: Figure
-    columns: int = 2
-    width: float | None = None
+    width: Literal["column", "page"] | float = "page"
     title: str = ""
 
     def __repr__(self) -> str:
@@ -80,7 +77,7 @@ class Drawing(Struct, frozen=True):
         return f"{self.figure.title}. {re.sub(_HYPHEN_AS_MINUS, '−', self.figure.caption)}"
 
     def _spec(self) -> dict[str, Any]:
-        return drawn(self.figure, self.width or COLUMN_WIDTHS[self.columns], self.title)
+        return drawn(self.figure, _points(self.width), self.title)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -113,6 +110,10 @@ class Drawing(Struct, frozen=True):
             write_whole(path.with_suffix(f".caption{ending}"), f"{text}\n")
 
 
+def _points(width: str | float) -> float:
+    return WIDTHS.get(width, 0.0) if isinstance(width, str) else float(width)
+
+
 def plot(
     kind: str,
     results: Sources = (),
@@ -124,8 +125,7 @@ def plot(
     level: float = 0.95,
     allow_unbound: bool = False,
     sweeps: Sequence[str | Path] = (),
-    columns: int = 2,
-    width: float | None = None,
+    width: Literal["column", "page"] | float = "page",
     title: str = "",
     path: str | Path | None = None,
 ) -> Drawing:
@@ -151,8 +151,8 @@ def plot(
         As of :func:`fslbench_data.score`.
     sweeps
         For ``queries``: files that ``fslbench-build query-size --format json`` wrote.
-    columns, width
-        The width: 1 or 2 columns of a paper (3.25 or 6.75 inches), or a number of points.
+    width
+        ``column``, one of a paper of two columns (3.25 inches), ``page`` (6.75), or points.
     title
         A title above the figure; captions are files of their own.
     path
@@ -173,17 +173,14 @@ def plot(
         As :func:`fslbench_data.score` does.
     """
     require("vl_convert", "report")
-    if columns not in (1, 2):
-        raise SpecError(f"a figure is {columns} columns wide", expected="1 or 2")
-    if width is not None and not LEAST_WIDTH <= width <= MOST_WIDTH:
-        raise SpecError(
-            f"a figure is {width:g} points wide", expected=f"{LEAST_WIDTH} to {MOST_WIDTH}"
-        )
+    if not LEAST_WIDTH <= _points(width) <= MOST_WIDTH:
+        expected = f"column, page, or points from {LEAST_WIDTH} to {MOST_WIDTH}"
+        raise SpecError(f"no width {width!r}", expected=expected)
     if path is not None:
         check_figure_path(Path(path))
     selection = Selection.of(methods, datasets, task_sets, level, allow_unbound=allow_unbound)
     figure = figure_of(kind, results, release, selection, sweeps)
-    drawing = Drawing(figure, columns, width, title)
+    drawing = Drawing(figure, width, title)
     if path is not None:
         drawing.write(path)
     return drawing

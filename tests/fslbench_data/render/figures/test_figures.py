@@ -48,7 +48,7 @@ def _plot(root, kind, path, *more):
 
 SLOW = ("accuracies", "ladder", "worst")
 
-ONE, TWO_COLUMNS = ("--columns=1", 0, 235), ("--columns=2", 0, 487)
+ONE, TWO_COLUMNS = ("--width=column", 0, 235), ("--width=page", 0, 487)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_figure_that_is_taller_than_a_page_says_so(root, tmp_path):
 def test_a_png_has_300_dots_an_inch(root, tmp_path):
     image = pytest.importorskip("PIL.Image", reason="needs pillow, of the extra `builders`")
     path = tmp_path / "figure.png"
-    assert _plot(root, "forest", path, "--columns", "1").exit_code == 0
+    assert _plot(root, "forest", path, "--width", "column").exit_code == 0
     shown = image.open(path)
     assert abs(shown.width - 3.25 * 300) < 8
     assert shown.info["dpi"] == pytest.approx((300, 300), abs=0.1)
@@ -192,7 +192,7 @@ def test_a_drawing_is_what_the_command_draws(path, tmp_path):
     assert repr(drawing).startswith("<Drawing forest: ")
     frame = fb.Submission.read(path).to_arrow()
     assert fb.plot("forest", frame, **DIGITS).figure == drawing.figure
-    fb.plot("accuracies", frame, **DIGITS, columns=1).write(tmp_path / "one.pdf")
+    fb.plot("accuracies", frame, **DIGITS, width="column").write(tmp_path / "one.pdf")
     assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -214,8 +214,8 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
         fb.plot("pie", nowhere)
     with pytest.raises(OutputError, match="names no format of a figure"):
         fb.plot("forest", nowhere, path="x.gif")
-    with pytest.raises(SpecError, match="3 columns wide"):
-        fb.plot("forest", nowhere, columns=3)
+    with pytest.raises(SpecError, match="no width '3 columns'"):
+        fb.plot("forest", nowhere, width="3 columns")
 
 
 def test_the_page_is_what_the_command_writes_and_a_frame_is_named_file(path, tmp_path):
