@@ -85,7 +85,7 @@ class Drawn(Struct, frozen=True, eq=False):
 
 
 def read_draws(log: object) -> list[DrawLog]:
-    """Read what :func:`fslbench_data.all_ways` takes, a log a data set; raises its errors."""
+    """Read results with all classes at once that `open_log` takes, a log a data set."""
     table, where = table_of(log, IMAGES), name_of(log, IMAGES)
     logs = []
     for name, rows_ in rows_by_dataset(table, where):
@@ -171,7 +171,7 @@ def by_shots(read: DrawLog, pool: int) -> Iterator[tuple[int, list[Drawn]]]:
     """Yield each number of shots with the results of the methods.
 
     Methods without shots, such as zero-shot ones, are yielded with every number.  `pool` is as in
-    :func:`fslbench_data.all_ways`.
+    :func:`fslbench_data.open_log`, 0 where they are many.
     """
     logged = np.maximum(read.shots, 0)
     of_method = [np.unique(logged[read.method == number]) for number in range(len(read.methods))]

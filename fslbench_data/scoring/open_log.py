@@ -66,8 +66,11 @@ def open_log(
     """Read a log of one's own random tasks, which reuse images.
 
     The tasks are drawn uniformly: K of the classes, then m images of each for support and query.
-    A log of results with all classes at once (:func:`fslbench_data.all_ways`) is read, too.
-    See docs/own_tasks.md.
+    A log of results with all classes at once is read, too: one row per method, draw and test image,
+    with method, image, class and predicted (names or numbers), draw (of the support; not for
+    methods without any, such as zero-shot ones), shots where several are compared, and perhaps
+    second, the class with the second-highest score, which gives intervals for new classes.
+    See docs/own_tasks.md and docs/clip_adapters.md.
 
     Parameters
     ----------
@@ -103,6 +106,7 @@ def open_log(
     FSLBenchError
         A kind of it for everything that can be wrong with the log, or with how tasks were drawn.
     """
+    from fslbench_data.scoring.draw_log import read_draws
     from fslbench_data.scoring.own_tasks import check_rows
     from fslbench_data.scoring.task_log import TaskLog
 
@@ -117,7 +121,7 @@ def open_log(
     if is_all_ways(log):
         if any(v is not None for v in (class_sizes, groups, superclasses, trained, inductive)):
             raise SpecError("of all classes at once, only a pool is to be told besides")
-        return open_draws(log, pool or 0)
+        return joined([_of_draws(part, pool or 0) for part in read_draws(log)])
     if pool is not None:
         raise SpecError("a pool is of results with all classes at once")
     parts = TaskLog.read(log)
@@ -217,19 +221,12 @@ def _why_whole(design: Design) -> str:
     return "no class has three times as many images as a task shows of it"
 
 
-def open_draws(log: object, pool: int = 0) -> OwnLog:
-    """Read results with all classes at once; see :func:`fslbench_data.all_ways`.
+def _of_draws(read: DrawLog, pool: int) -> OwnLog:
+    """Open the results of one data set with all classes at once.
 
     There is a task set for every number of shots, and further ones for methods whose draws differ
     or leave out other images.
     """
-    from fslbench_data.scoring.draw_log import read_draws
-
-    return joined([_of_draws(part, pool) for part in read_draws(log)])
-
-
-def _of_draws(read: DrawLog, pool: int) -> OwnLog:
-    """Open the results of one data set with all classes at once."""
     from fslbench_data.scoring.draw_log import by_shots, draws_of, on_same_draws
 
     sets: list[OwnTasks] = []

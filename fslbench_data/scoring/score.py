@@ -22,7 +22,7 @@ from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.designs import NO_UNITS, Units, designs_of, estimable
-from fslbench_data.scoring.open_log import open_draws, open_log
+from fslbench_data.scoring.open_log import open_log
 from fslbench_data.scoring.own_release import OwnLog, OwnRelease
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import (
@@ -152,32 +152,6 @@ def interval(
         pool=pool,
     )
     return score(own, level=level)
-
-
-def all_ways(log: object, *, level: float = 0.95, pool: int = 0, against: Names = ()) -> Report:
-    """Compute intervals for new test images and draws of the support, of all classes at once.
-
-    Parameters
-    ----------
-    log
-        One row per method, draw and test image: method, image, class and predicted (names or
-        numbers), draw (of the support; not for methods without any, such as zero-shot ones), and
-        shots where several are compared.  The column second, the class with the second-highest
-        score, gives intervals for new classes.  A file, a frame, a mapping of columns or a list of
-        rows.
-    level
-        Such as 0.95.
-    pool
-        Number of training images of a class that support is drawn from; 0 where they are many.
-    against
-        Compare only with these methods; by default all pairs are compared.
-
-    Raises
-    ------
-    FSLBenchError
-        A kind of it for everything that can be wrong with the log.
-    """
-    return score(open_draws(log, pool), level=level, against=against)
 
 
 def score_selected(

@@ -49,7 +49,7 @@ ALIKE = np.array([8, 12, 20]) / 40
 
 def _rows(log, **said):
     """Return what a log's report says of methods and of pairs, by the columns of CSV."""
-    report = fb.all_ways(log, **said)
+    report = fb.interval(log, **said)
     return rows(report, report.log)
 
 
@@ -198,7 +198,7 @@ def test_new_classes_where_draws_and_methods_leave_images_out():
 
 
 def test_of_two_classes_nothing_is_said_of_new_ones():
-    report = fb.all_ways(_scored("one", *_scores(3, 2, (20, 30))))
+    report = fb.interval(_scored("one", *_scores(3, 2, (20, 30))))
     assert report.sets[0].kinds == ("closed", "images")
 
 
@@ -245,7 +245,7 @@ def test_as_many_right_answers_to_other_images_are_not_identical():
     moved[right.index(False)]["predicted"] = moved[right.index(False)]["class"]
     moved[right.index(True)]["predicted"] = "none"
     for versus, verdict in ((moved, "0"), (same, "=")):
-        found = fb.all_ways([*rows, *versus]).comparisons.to_arrow().to_pylist()
+        found = fb.interval([*rows, *versus]).comparisons.to_arrow().to_pylist()
         (pair,) = (row for row in found if row["interval"] == "images")
         assert (pair["verdict"], pair["difference"]) == (verdict, 0)
 
@@ -281,7 +281,7 @@ def test_what_is_refused(change, kind, said):
     rows = _log()
     change(rows)
     with pytest.raises(kind, match=said):
-        fb.all_ways(rows, pool=None if "shots" in rows[0] else 8)
+        fb.interval(rows, pool=None if "shots" in rows[0] else 8)
 
 
 def test_categories_that_no_row_has():
@@ -289,7 +289,7 @@ def test_categories_that_no_row_has():
     for name in ("method", "class", "predicted", "image"):
         kinds = [*dict.fromkeys(frame[name]), "nowhere"]
         frame[name] = pd.Categorical(frame[name], categories=kinds)
-    assert fb.all_ways(frame).to_dict() == fb.all_ways(pd.DataFrame(LOG)).to_dict()
+    assert fb.interval(frame).to_dict() == fb.interval(pd.DataFrame(LOG)).to_dict()
 
 
 def test_whole_floats_are_the_integers():
@@ -301,28 +301,28 @@ def test_whole_floats_are_the_integers():
             same[name] = float(row[name])
         same["draw"] = float("nan" if row["draw"] is None else row["draw"])
     table = pa.Table.from_pylist(floats)
-    assert fb.all_ways(table).to_dict() == fb.all_ways(log).to_dict()
+    assert fb.interval(table).to_dict() == fb.interval(log).to_dict()
 
 
 def test_what_is_not_compared_is_said():
     log = [row for row in LOG if (row["method"], row["draw"]) != ("prompt", 2)]
-    report = fb.all_ways(log)
+    report = fb.interval(log)
     pairs = [(c.method, c.versus) for c in report.comparisons]
     assert pairs == [("adapter", "zero-shot"), ("prompt", "zero-shot")]
     said = "ot compared, since their draws differ (0, 1, 2 and 0, 1): adapter - prompt"
     assert f"n{said}" in report.to_dict()["log"]["warnings"]
     assert f"N{said}." in " ".join(str(report).split())
     other = [{**row, "draw": row["draw"] + 1} if row["method"] == "prompt" else row for row in log]
-    assert "(0, 1, 2 and 1, 2)" in str(fb.all_ways(other))
+    assert "(0, 1, 2 and 1, 2)" in str(fb.interval(other))
     twice = [{**row, "shots": shots} for row in log if row["shots"] for shots in (1, 16)]
-    text = " ".join(str(fb.all_ways(twice)).split())
+    text = " ".join(str(fb.interval(twice)).split())
     assert "adapter - prompt at 1 shot, adapter - prompt at 16 shots." in text
 
 
 def test_images_that_one_of_the_methods_leaves_out():
     """All are compared on what all answer, in every draw; tables and figures have one task set."""
     few = _lacking({"prompt": (3,)}, draws=(1, 2))
-    report = fb.all_ways(few)
+    report = fb.interval(few)
     text = " ".join(str(report).split())
     said = "On the 39 to 40 of 40 images a draw that all answer: adapter, prompt, zero-shot."
     assert said in text
@@ -343,12 +343,12 @@ def test_images_that_one_of_the_methods_leaves_out():
         for row in LOG
         if row["draw"] != 1 or int(row["image"].removesuffix(".jpg")) not in third[row["method"]]
     ]
-    alone = fb.all_ways(apart)
+    alone = fb.interval(apart)
     assert [each.methods for each in alone.sets] == [("adapter",), ("prompt",), ("zero-shot",)]
     assert "a draw has no image of some class that all answer" in " ".join(str(alone).split())
     half = [row for row in LOG if row["draw"] != 1 or row["class"] != "c2"]
     with pytest.raises(MissingTaskError, match=r"adapter answers no image of class 'c2' in draw"):
-        fb.all_ways(half)
+        fb.interval(half)
 
 
 def test_options_of_other_results(tmp_path):
@@ -364,14 +364,16 @@ def test_options_of_other_results(tmp_path):
 
 
 def test_against_one_method():
-    pairs = [(c.method, c.versus) for c in fb.all_ways(LOG, against="adapter").comparisons]
+    pairs = [
+        (c.method, c.versus) for c in fb.score(fb.open_log(LOG), against="adapter").comparisons
+    ]
     assert pairs == [("prompt", "adapter"), ("zero-shot", "adapter")]
     with pytest.raises(UnknownNameError, match="nobody"):
-        fb.all_ways(LOG, against="nobody")
+        fb.score(fb.open_log(LOG), against="nobody")
 
 
 def test_one_draw():
-    report = fb.all_ways([row for row in LOG if row["draw"] in (0, None)])
+    report = fb.interval([row for row in LOG if row["draw"] in (0, None)])
     methods, pairs = tables(report, report.log)
     assert "draws" not in methods.title.rpartition("intervals")[2]
     assert [row[1] for row in map(methods.texts, methods.rows)] == ["1", "1", "none"]
@@ -387,14 +389,14 @@ def test_one_draw():
     assert "(new test images with this one support)" in page
     assert ", 1 draw a set" in page
     alone = [row for row in LOG if row["method"] == "zero-shot"]
-    assert "none" in str(fb.all_ways(alone))
+    assert "none" in str(fb.interval(alone))
     unsaid = [{n: row[n] for n in ("method", "image", "class", "predicted")} for row in alone]
-    assert "One draw of zero-shot: " in str(fb.all_ways(unsaid))
+    assert "One draw of zero-shot: " in str(fb.interval(unsaid))
 
 
 def test_all_right_in_every_class():
     """Then the mean over classes says nothing more, and no share of the draws is known."""
-    report = fb.all_ways([{**row, "predicted": row["class"]} for row in LOG])
+    report = fb.interval([{**row, "predicted": row["class"]} for row in LOG])
     methods, _ = tables(report, report.log)
     assert methods.names == ["method", "draws", "accuracy", "from draws"]
     assert [row[3] for row in map(methods.texts, methods.rows)] == ["n/a", "n/a", ""]
@@ -533,7 +535,7 @@ def _rows_of(method, draws=(None,), classes=3, **more):
 def test_two_constant_answers_are_not_identical():
     both = [{**row, "method": f"all {c}", "predicted": c} for c in ("c0", "c1") for row in
             _rows_of("m", classes=2)]  # fmt: skip
-    ((pair,), said) = _rows(both)[1], str(fb.all_ways(both))
+    ((pair,), said) = _rows(both)[1], str(fb.interval(both))
     assert (pair["images_mean"], pair["images_verdict"]) == (0.0, "n/a")
     assert "that needs three classes" in said
 
@@ -548,7 +550,7 @@ def test_a_log_is_one_data_set_in_any_order():
     log = _rows_of("a", range(3)) + _rows_of("b", range(4)) + _rows_of("zero")
     report = fb.score(log)
     assert report.dataset_means == report.harmonic_means == []
-    assert len({str(fb.all_ways(some).signature) for some in (log, log[::-1])}) == 1
+    assert len({str(fb.interval(some).signature) for some in (log, log[::-1])}) == 1
 
 
 def test_support_is_not_logged():
@@ -762,7 +764,7 @@ def test_a_release_and_a_log_give_the_same(release, name):
     log = log.select(["method", "draw", "image", "class", "predicted", "second"])
     log = log.append_column("shots", pa.array([SHOTS] * len(log)))
     pool = np.mean(SIZES) - (3 if name == OWN_PART else 0)  # less those of the test part
-    (expected,) = fb.all_ways(log, pool=pool).sets
+    (expected,) = fb.interval(log, pool=pool).sets
     rows = {row["interval"]: row for row in found.comparisons.to_arrow().to_pylist()}
     for kind in ("images", "classes"):
         for one, other in zip(_of(found, kind), _of(expected, kind), strict=True):

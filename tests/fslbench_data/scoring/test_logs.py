@@ -566,8 +566,8 @@ def test_all_classes_at_once():
     """Means are over data sets with other numbers of classes, too."""
     logs = {"base": _draws(6, 0), "new": _draws(5, 1)}
     rows = [{"dataset": name, **row} for name, log in logs.items() for row in log]
-    both = fb.all_ways(rows, pool=40)
-    alone = [fb.all_ways(log, pool=40) for log in logs.values()]
+    both = fb.interval(rows, pool=40)
+    alone = [fb.interval(log, pool=40) for log in logs.values()]
     assert [s.intervals["images"] for s in both.scores] == [
         s.intervals["images"] for one in alone for s in one.scores
     ]
@@ -585,7 +585,7 @@ def test_all_classes_at_once():
         bad = [*rows]
         bad[row] = bad[row] | wrong
         with pytest.raises(SchemaError, match=said):
-            fb.all_ways(bad)
+            fb.interval(bad)
 
 
 def test_the_column_is_read_as_an_index_of_pandas(both, tmp_path):
