@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from benchmark_spec.catalogue import lookup
 from benchmark_spec.errors import SamplingError, SpecError, UnknownNameError, listing
@@ -54,7 +56,43 @@ def check_spec(spec: ReleaseSpec, settings: Settings) -> None:
             check_recipe(recipe, dataset.source, settings.weights, place, dataset.options)
         if dataset.pictures is not None:
             _check_pictures(dataset, where)
+    _check_used(spec)
     with_canaries(spec)
+
+
+def _check_used(spec: ReleaseSpec) -> None:
+    """Refuse what no task set uses; of what several data sets say alike, one has to use it."""
+    places: dict[tuple[str, str], list[str]] = {}
+    used = set[tuple[str, str]]()
+    for dataset in spec.datasets:
+        for text, fix, is_used in _uses(dataset):
+            places.setdefault((text, fix), []).append(dataset.name)
+            used |= {(text, fix)} if is_used else set()
+    for (text, fix), datasets in places.items():
+        if (text, fix) not in used:
+            raise SpecError(
+                f"no task set uses {text}",
+                where=f"data set{'s' if len(datasets) > 1 else ''} {listing(datasets)}",
+                expected="only what task sets are made by: the rest may be a slip",
+                fix=fix,
+            )
+
+
+def _uses(dataset: DatasetSpec) -> Iterator[tuple[str, str, bool]]:
+    """Yield what is said of some task sets, how to mend it, and whether there are any."""
+    suites = {suite.name for suite in dataset.filled.every_suite}
+    for suite, number in dataset.tasks.items():
+        alone = replace(dataset, tasks={suite: number})
+        others = (name for name in suites if name not in dataset.tasks)
+        is_used = suite in suites or any(alone.number_of_tasks(name) for name in others)
+        fix = f"take {suite} out of `tasks`, or add it to the suites"
+        yield f"tasks = {{ {suite} = {number} }}", fix, is_used
+    for suite in dataset.drawn:
+        fix = f"take {suite} out of `drawn`, or add it to the suites"
+        yield f'drawn = ["{suite}"]', fix, suite in suites
+    if dataset.queries is not None:
+        fix = 'take `queries` out, or leave a number of queries open, such as protocols = ["5w5s"]'
+        yield f"queries, by {dataset.queries.rule}", fix, bool(dataset.left_open)
 
 
 def _check_queries(
@@ -99,7 +137,10 @@ def _check_backbones(backbones: Sequence[str], source: str, where: str) -> None:
 def _check_source(dataset: DatasetSpec, where: str) -> None:
     if dataset.source == CATALOGUE:
         lookup(dataset.name)
-        need_images = "features", "backbones", "fine_tuning", "attributes", "pictures", "options"
+        need_images = (
+            *("features", "backbones", "methods_of", "fine_tuning", "attributes", "pictures"),
+            *("test", "options"),
+        )
         if declared := [field for field in need_images if getattr(dataset, field)]:
             raise SpecError(
                 f"{where}: a catalogue has no images, only counts, and takes no "

@@ -59,6 +59,7 @@ def first_spec(folder: Path, file: str = "") -> str:
         raw=shlex.quote(str(folder.resolve().parent)),
         file=shlex.quote(file or f"{name}.toml"),
         sizes=sizes,
+        chosen=bool(protocols),
         protocols=protocols or [f"{ways}w1s1q"],
         lists=[key for key in HEADERS if _is_list(folder / f"{key}.csv", HEADERS[key])],
         known_lists=HEADERS,

@@ -19,6 +19,8 @@ ABOUT = {
     "redistribution": "features",
 }
 
+OPTIONS = "[dataset.options]\n" + "".join(f'{key} = "{value}"\n' for key, value in ABOUT.items())
+
 
 def write_checkpoint(folder: Path) -> Path:
     """The checkpoint of :data:`TINY`, randomly initialised, in a folder; gives the folder."""

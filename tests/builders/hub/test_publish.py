@@ -34,7 +34,7 @@ name = "vgg_flower"
 source = "catalogue"
 suites = [{suites}]
 seed = {seed}
-tasks = {{ closed = 10 }}
+{tasks}
 [[dataset]]
 name = "cub"
 source = "catalogue"
@@ -52,6 +52,7 @@ def build(tmp_path_factory):
     def make(version="1.0.0", suites=("open", "closed"), **how):
         folder = tmp_path_factory.mktemp("publish")
         how = {"version": version, "seed": 0, "description": "d", "drawn": "", **how}
+        how["tasks"] = "tasks.closed = 10" if "closed" in suites else ""
         how["suites"] = ", ".join(f'"{suite}"' for suite in suites)
         build_release(spec_in(folder, SPEC.format(**how)), folder / "release")
         return folder / "release"

@@ -139,7 +139,8 @@ def test_from_other_images_it_takes_no_results_of_these(tmp_path, embedded):
     [("allway-10w5s1000q", "allway-10w5s1747q"), ("episodes-3w5s5q", "up to 3 of 10 classes")],
 )
 def test_a_set_that_cannot_be_drawn_is_refused(tmp_path, task_set, what):
-    text = f"""{HEAD}protocols = ["5w1s"]\nqueries.seeds = 1\ntasks = {{ closed = 3, allway = 3 }}
+    suite = task_set.partition("-")[0]
+    text = f"""{HEAD}protocols = ["5w1s"]\nqueries.seeds = 1\ntasks.{suite} = 3
 {DIGITS}suites = ["open"]\ntask_sets = ["{task_set}"]\n"""
     steps = []
     with pytest.raises(SamplingError, match=what):
