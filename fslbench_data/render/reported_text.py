@@ -80,8 +80,8 @@ _NOTE = (
 )
 
 _NO_DESIGN = (
-    "How much wider they can be follows from --ways, --shots and --queries with --dataset, or with "
-    "--classes and --images."
+    "How much wider those for new images and new classes can be follows from --ways, --shots and "
+    "--queries with --dataset, or with --classes and --images."
 )
 _NO_IDS = (
     "Accuracies do not say which images tasks share. Run the sampler again from its seed and log "
@@ -109,6 +109,7 @@ def _results(found: Reported) -> Table:
     printed = results[0].n_tasks is None
     kind = ("printed result",) if printed else ("mean accuracy", "mean accuracies")
     title = f"{many(len(results), *kind)} with {percent(found.level)} intervals"
+    title += "" if results[0].design else " for other tasks of the same images"
     sizes = dict.fromkeys(f"{r.design.drawn_from}." for r in results if r.design)
     return Table(title, tuple(columns), results, (*sizes, *_notes(results[0])))
 
