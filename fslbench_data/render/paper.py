@@ -446,7 +446,10 @@ def _tasks_text(content: PaperContent) -> str:
     names = [*dict.fromkeys(scored.task_set for scored in sets)]
     ways = {scored.protocol.way for scored in sets}
     up_to = "up to " if any(scored.name.suite == EPISODES.name for scored in sets) else ""
-    way = f"{up_to}{ways.pop()} ways; " if len(ways) == 1 else ""
+    of_task = [f"{up_to}{ways.pop()} ways"] if len(ways) == 1 else []
+    queries = {scored.protocol.query for scored in sets}
+    if len(queries) == 1 and not (up_to or _is_whole(content)):
+        of_task.append(f"{many(queries.pop(), 'query', 'queries')} a class")
     n_tasks = [scored.n_tasks for scored in sets]
     usual = mode(n_tasks)
     others = []
@@ -459,7 +462,10 @@ def _tasks_text(content: PaperContent) -> str:
     numbers = f"T = {usual} {unit}" + (f" ({'; '.join(others)})" if others else "")
     if len(others) > MOST_NUMBERS:
         numbers = f"T = {span(n_tasks)} {unit}"
-    return f"Task set{'s' if len(names) > 1 else ''} {listing(names)}; {way}{numbers}."
+    which = f"Task set{'s' if len(names) > 1 else ''} {listing(names)}"
+    if content.signature.release == OWN_TASKS:
+        which = "Own tasks"
+    return f"{'; '.join([which, *([', '.join(of_task)] if of_task else []), numbers])}."
 
 
 def _strong_text(content: PaperContent, cells: Sequence[PaperCell]) -> str:
