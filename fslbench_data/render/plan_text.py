@@ -74,7 +74,8 @@ def heading(set_plan: SetPlan, plan: Plan, *, details: bool) -> tuple[str, str]:
         variances = set_plan.variances
         size = f"{variances.sizes.size} classes, {set_plan.units:,} {variances.unit}"
         shape, tasks = str(pilot.info.protocol), variances.tasks
-        found = f"; {variances.unit} are in {variances.appearances:.1f} of them on average"
+        found = f"; each {variances.unit.removesuffix('s')} is in {variances.appearances:.1f} of "
+        found += "them on average"
     title = f"{pilot.info.dataset} ({size}), {shape}, suite {plan.suite}: {what}"
     return title, f"pilot: {pilot.info}, {tasks} tasks, {mean}{found}"
 
@@ -109,7 +110,7 @@ def below(set_plan: SetPlan, *, details: bool = True) -> list[str]:
         lines.append(f"a pooled set has {set_plan.usual:,} tasks{sizes}")
     apart = " (as if runs did not differ)" if set_plan.pilot.runs.variance else ""
     needed = "; ".join(_half(units, variances.unit) for units in set_plan.half)
-    lines.append(f"to halve ± of endless tasks{apart}: {needed}")
+    lines.append(f"to halve ± of unlimited tasks{apart}: {needed}")
     for kind, why in variances.why.items():
         if details or kind != "superclasses":
             lines.append(f"no interval for new {kind}: {why}")
@@ -142,13 +143,13 @@ def table(set_plan: SetPlan) -> Table:
             right("detectable, new classes", partial(_detectable, "class_aware")),
         ]
     else:
-        tasks = right("tasks", lambda row: "no end" if row.tasks is None else f"{row.tasks:,}")
+        tasks = right("tasks", lambda row: "unlimited" if row.tasks is None else f"{row.tasks:,}")
         columns = [
             replace(tasks, once=attrgetter("tasks")),
             Column("about", lambda row: ADDITIONAL_KINDS[row.kind].about),
             right("±", lambda row: fixed(row.halfwidth)),
             right("detectable", lambda row: fixed(row.detectable)),
-            right("of it tasks", lambda row: _share(row.monte_carlo_share)),
+            right("from tasks", lambda row: _share(row.monte_carlo_share)),
             Column("", _mark),
         ]
     kept = (c for c in columns if set_plan.pilot.versus or not c.heading.startswith("detectable"))
@@ -234,7 +235,7 @@ def notes(plan: Plan, *, details: bool = True) -> list[str]:
     texts = [f"Expected half-widths of {level} intervals, percentage points."]
     if plan.suite == POOLED:
         texts.append(
-            "of it tasks: the part of the variance that more tasks of the same images take away."
+            "from tasks: the part of the variance that more tasks of the same images take away."
             " New images: planned from whole tasks; score gives less where it knows which queries"
             " were right."
         )
@@ -303,7 +304,7 @@ def _line(plan: Plan, set_plan: SetPlan, row: Any) -> dict[str, object]:
 
 
 def plan_json(plan: Plan) -> str:
-    """Write a plan as JSON; null is undetermined, not estimable, or endless tasks."""
+    """Write a plan as JSON; null is undetermined, not estimable, or unlimited tasks."""
     of_queries = {"closed_tasks": CLOSED_TASKS, "criterion": CRITERION}
     content = {
         "signature": str(plan.signature),
