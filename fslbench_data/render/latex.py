@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -25,6 +25,22 @@ PAGE, TEXT = 469.0, 345.0
 
 Other classes have as much.
 """
+
+Width = Literal["column", "page"] | float
+"""The width of a table or figure: a column of a two-column paper, its page, or points."""
+
+MOST_WIDTH = 1000
+"""Points that a table or a figure is wide, at most."""
+
+
+def in_points(width: Width, named: Mapping[str, float], least: float) -> float:
+    """Return a width in points; raise a SpecError unless it is named, or from `least` points on."""
+    points = named.get(width, 0.0) if isinstance(width, str) else float(width)
+    if not least <= points <= MOST_WIDTH:
+        expected = f"column, page, or points from {least} to {MOST_WIDTH}"
+        raise SpecError(f"no width {width!r}", expected=expected)
+    return points
+
 
 SIMILAR = "∼"
 """The tilde as a mark, since LaTeX sets an ordinary one as small as a dash."""

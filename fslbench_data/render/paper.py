@@ -8,7 +8,7 @@ from functools import cached_property
 from math import comb
 from operator import attrgetter
 from statistics import mode
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from msgspec import Struct
@@ -42,8 +42,10 @@ from fslbench_data.render.latex import (
     MOST_LINES,
     PAGE,
     SIMILAR,
+    Width,
     check_label,
     in_parts,
+    in_points,
     latex,
     table_width,
 )
@@ -60,11 +62,11 @@ from fslbench_data.scoring.task_set_report import own_methods
 from fslbench_data.submission.frames import AsFrame
 from fslbench_data.tasks import names_of
 
-Width = Literal["column", "page"] | float
-"""The width of a table: a column of a two-column paper, its page, or a number of points."""
-
 POINTS: dict[str, float] = {"column": 229.5, "page": PAGE}
 """Widths in LaTeX's article with two columns; other classes have about as much or more."""
+
+LEAST_WIDTH = 100
+"""Points that a table is wide, at least."""
 
 NARROW = 300
 """Points up to which a table stands in a column instead of across the page."""
@@ -160,10 +162,6 @@ def table(
     return PaperTable(content, width, label)
 
 
-def _points(width: Width) -> float:
-    return POINTS.get(width, 0.0) if isinstance(width, str) else float(width)
-
-
 class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     """A table for a paper, in several formats; ``str`` gives Markdown.
 
@@ -182,10 +180,13 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
     label: str = ""
 
     def __post_init__(self) -> None:
-        if not 100 <= _points(self.width) <= 1000:
-            expected = "column, page, or points from 100 to 1000"
-            raise SpecError(f"no width {self.width!r}", expected=expected)
+        in_points(self.width, POINTS, LEAST_WIDTH)
         check_label(self.label)
+
+    @property
+    def points(self) -> float:
+        """The width in points."""
+        return in_points(self.width, POINTS, LEAST_WIDTH)
 
     def markdown(self) -> str:
         """Write the table as Markdown."""
@@ -198,7 +199,7 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
         Warns if the table is wider than `width`.
         """
         first, *more = self.tables()
-        wide, room = table_width([first, *more]), _points(self.width)
+        wide, room = table_width([first, *more]), self.points
         narrow = room <= NARROW
         if wide > room:
             what, fix = ("column", "--width page, or ") if narrow else ("page", "")
@@ -247,7 +248,7 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
         names = self.content.methods
         prefixes = {name.rpartition("/")[0] for name in names} - {""}
         features = prefixes.pop() if len(prefixes) == 1 else ""
-        least = 1 if _points(self.width) <= NARROW else LONG + 1
+        least = 1 if self.points <= NARROW else LONG + 1
         short = {name: name.removeprefix(f"{features}/") for name in names}
         ambiguous = len({*short.values()}) < len(names)
         return {name: name for name in names} if ambiguous or len(features) < least else short
@@ -268,11 +269,11 @@ class PaperTable(AsFrame, Struct, frozen=True, dict=True):
         own = {name for column in content.sets for name in own_methods(column.of)}
         shaded = [row.method in own for row in content.rows].__getitem__
         caption = sum(map(len, self._caption))  # takes more lines in a column, 5.4 points a letter
-        lost_lines = caption * 5.4 * (1 / _points(self.width) - 1 / PAGE)
+        lost_lines = caption * 5.4 * (1 / self.points - 1 / PAGE)
         rows = range(len(names))
         table = Table(_title(content, self._names), (head, *numbers), rows, shaded=shaded)
         lines = MOST_LINES - max(0.0, lost_lines)
-        return in_parts(table, 1, _points(self.width), lines)
+        return in_parts(table, 1, self.points, lines)
 
 
 def _column(name: str, cells: Sequence[PaperCell | None], group: str) -> Column:

@@ -202,9 +202,8 @@ def _sentences(summary: Summary, name: Name) -> list[str]:
         if not summary.tallies:
             return [f"{name(method)}: there is nothing to compare it with."]
         others = dict.fromkeys(c.versus for row in summary.rows for c in row.compared)
-        short = {other.rpartition("/")[2]: other for other in others}
-        names = {other: part for part, other in short.items()}
-        if len(names) < len(others):
+        names = {other: other.rpartition("/")[2] for other in others}
+        if len({*names.values()}) < len(names):
             names = {other: name(other) for other in others}
         rivals = name(*others) if len(others) == 1 else many(len(others), "method")
         text = f"{name(method)} against {rivals}"
@@ -511,7 +510,8 @@ def _by_queries(summary: Summary) -> tuple[list[str], list[Score]]:
 def _of_marks(summary: Summary) -> Iterator[str]:
     if any(c not in row.compared for row in summary.rows for c in row.displayed):
         yield f"{OTHERS} the most accurate reference of all, not among the comparisons counted"
-    if any(tally.alone for tally in summary.tallies):
+    shown = {(row.primary.scored, c.versus) for row in summary.rows for c in row.displayed}
+    if any(tally.alone & shown for tally in summary.tallies):
         family = max(tally.family for tally in summary.tallies)
         yield f"in brackets: not significant when corrected for {family} comparisons (Holm)"
     if features := _features(summary):

@@ -22,6 +22,7 @@ A sign test over data sets answers another question: whether other data sets wou
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from math import comb, nan, sqrt
 from typing import Any, Literal
 
@@ -229,10 +230,7 @@ def _rows(
 
 def _common_methods(sets: Sequence[TaskSetReport]) -> tuple[list[str], int]:
     """Return the methods that answer all tasks, first the submission's, and how many those are."""
-    whole = [
-        {s.method for s in r.scores if s.ordinary and s.accuracy.tasks == r.scored.n_tasks}
-        for r in sets
-    ]
+    whole = [{*compress(task_set.methods, task_set.judged)} for task_set in sets]
     common = [name for name in sets[0].methods if all(name in of_set for of_set in whole)]
     own = [name for name in common if all(name in own_methods(task_set) for task_set in sets)]
     return [*own, *(name for name in common if name not in own)], len(own)

@@ -21,7 +21,6 @@ from fslbench_data.scoring.summary import (
     baselines,
     behind_best,
     candidates,
-    judged_of,
 )
 from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
 from fslbench_data.tasks import TaskSetInfo
@@ -251,7 +250,7 @@ def _column(
     """
     position = {name: i for i, name in enumerate(task_set.methods)}
     in_rows = {position[row.method] for row in rows if row.method in position}
-    judged = judged_of(task_set, sorted(in_rows | counted))
+    judged = [i for i in sorted(in_rows | counted) if task_set.judged[i]]
     pairs, highest, differs = 0, 0.0, dict[int, bool]()
     if len(judged) > 1 and not rows[0].versus:
         behind, adjusted = behind_best(task_set, kind, judged)

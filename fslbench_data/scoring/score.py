@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -560,22 +561,20 @@ def _source_text(source: Source) -> str:
 
 def _parts(sources: Sequence[Source], release: Release) -> list[Submission]:
     """Read the sources; a name is that of a method in the others, or on their features."""
-    read = [None if _is_name(source) else _methods_of(source, release) for source in sources]
+    whole = cache(Submission.read)  # a file may be named twice, and hold the methods of a name
+    read = [None if _is_name(s) else _methods_of(s, release, read=whole) for s in sources]
     features = set[str]().union(*(features_in(part, _names(part)) for part in read if part))
     texts = [str(s) for s in sources if isinstance(s, str | Path) and not _is_name(s)]
-    files = [*dict.fromkeys(text.partition("::")[0] for text in texts)]
+    files = [whole(text.partition("::")[0]) for text in texts]
     return [
         part or _in_files(str(source), files) or _methods_of(source, release, features)
         for source, part in zip(sources, read, strict=True)
     ]
 
 
-def _in_files(method: str, files: Iterable[str]) -> Submission | None:
+def _in_files(method: str, files: Iterable[Submission]) -> Submission | None:
     """Return a method's results in the first file that has some."""
-    for submission in map(Submission.read, files):
-        if method in _names(submission):
-            return _rows_of(submission, method)
-    return None
+    return next((_rows_of(file, method) for file in files if method in _names(file)), None)
 
 
 def _is_name(source: Source) -> bool:
@@ -587,7 +586,10 @@ def _is_name(source: Source) -> bool:
 
 
 def _methods_of(
-    source: Source, release: Release, features: Collection[str] = frozenset()
+    source: Source,
+    release: Release,
+    features: Collection[str] = frozenset(),
+    read: Callable[[str], Submission] = Submission.read,
 ) -> Submission:
     """Return the results of a file, of one method of it, or of a reference method."""
     if not isinstance(source, str | Path):
@@ -603,7 +605,7 @@ def _methods_of(
         )
         return release.reference(name).declare(trained=False)
     file, _, method = text.partition("::")
-    submission = Submission.read(file)
+    submission = read(file)
     if not method:
         return submission
     return _rows_of(submission, whole_name(method, _names(submission), where=file))

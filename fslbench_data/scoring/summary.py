@@ -60,12 +60,6 @@ class Standings(Struct, frozen=True):
     holm: bool
 
 
-def judged_of(task_set: TaskSetReport, positions: Iterable[int]) -> list[int]:
-    """Return the positions of methods that answered all tasks, whose number was fixed before."""
-    whole = task_set.counts.tasks == task_set.scored.n_tasks
-    return [i for i in positions if task_set.scores[i].ordinary and whole[i]]
-
-
 def behind_best(
     task_set: TaskSetReport, kind: IntervalKind, judged: Sequence[int]
 ) -> tuple[NDArray[np.bool_], AdjustedPairs]:
@@ -84,7 +78,7 @@ def standings(
     If they were `chosen_among` other methods by their accuracy, pairs with these count, too.
     """
     scores = {i: task_set.scores[i] for i in sorted(positions)}
-    judged = judged_of(task_set, sorted({*scores, *chosen_among}))
+    judged = [i for i in sorted({*scores, *chosen_among}) if task_set.judged[i]]
     family, by_holm = 0, True
     highest = max(task_set.scores[i].accuracy.mean for i in judged or scores)
     marks = dict.fromkeys(scores, Mark.UNJUDGED)

@@ -267,6 +267,12 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         return tuple(score.method for score in self.scores)
 
     @cached_property
+    def judged(self) -> NDArray[np.bool_]:
+        """Which methods (M,) answered all tasks, whose number was fixed before."""
+        whole: NDArray[np.bool_] = self.counts.tasks == self.scored.n_tasks
+        return whole & np.array([score.ordinary for score in self.scores], np.bool_)
+
+    @cached_property
     def has_closed(self) -> bool:
         """Whether both methods of some requested pair have closed results."""
         missing = self._either([name not in self.closed for name in self.methods])
@@ -398,8 +404,7 @@ class TaskSetReport(Struct, frozen=True, eq=False, dict=True):
         """The tests from which :attr:`ties` follow at every level."""
         if self.at_other_level is not None:
             return self.at_other_level.pairwise_tests
-        judged = (self.counts.tasks == self.scored.n_tasks) & [s.ordinary for s in self.scores]
-        rows = np.intersect1d(np.flatnonzero(judged), np.nonzero(self.requested)).tolist()
+        rows = np.intersect1d(np.flatnonzero(self.judged), np.nonzero(self.requested)).tolist()
         if len(rows) < 3:
             return None
         names = tuple(self.methods[i] for i in rows)
@@ -620,9 +625,8 @@ def primary_sets(sets: Iterable[TaskSetReport]) -> list[TaskSetReport]:
     for task_set in sets:
         name = task_set.scored.name
         of_new_images = task_set.displayed_kinds[0] != "closed"
-        n_own, n_tasks = len(task_set.requested), task_set.scored.n_tasks
-        own = task_set.scores[:n_own]
-        whole = sum(score.ordinary and score.accuracy.tasks == n_tasks for score in own)
+        n_own = len(task_set.requested)
+        whole = int(task_set.judged[:n_own].sum())
         rank = -whole, 0 if whole else -n_own, _rank(name, of_new_images=of_new_images)
         key = task_set.scored.dataset, name.protocol.way, name.protocol.shot
         if key not in chosen or rank < chosen[key][0]:

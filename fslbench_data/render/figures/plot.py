@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,14 +25,14 @@ from fslbench_data.release.release import Release, load_release
 from fslbench_data.render.figures import KINDS, OF_LADDERS, rows
 from fslbench_data.render.figures.charts import WIDTHS, Figure, drawn
 from fslbench_data.render.fonts import font_faces, renderer
-from fslbench_data.render.latex import tex
+from fslbench_data.render.latex import Width, in_points, tex
 from fslbench_data.scoring.bias import bias_on
 from fslbench_data.scoring.score import no_results, report_on, sets_of
 from fslbench_data.scoring.selection import Names, Selected, Selection, Sources, select
 from fslbench_data.scoring.task_set_report import TaskSetReport
 
-LEAST_WIDTH, MOST_WIDTH = 150, 1000
-"""Bounds on a figure's width in points."""
+LEAST_WIDTH = 150
+"""Points that a figure is wide, at least."""
 
 PAGE, FITTING_ROWS = 640, 30
 """Points of a page's height, and rows that fit on a page in any figure."""
@@ -59,7 +59,7 @@ class Drawing(Struct, frozen=True):
     """
 
     figure: Figure
-    width: Literal["column", "page"] | float = "page"
+    width: Width = "page"
     title: str = ""
 
     def __repr__(self) -> str:
@@ -77,7 +77,7 @@ class Drawing(Struct, frozen=True):
         return f"{self.figure.title}. {re.sub(_HYPHEN_AS_MINUS, '−', self.figure.caption)}"
 
     def _spec(self) -> dict[str, Any]:
-        return drawn(self.figure, _points(self.width), self.title)
+        return drawn(self.figure, in_points(self.width, WIDTHS, LEAST_WIDTH), self.title)
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -110,10 +110,6 @@ class Drawing(Struct, frozen=True):
             write_whole(path.with_suffix(f".caption{ending}"), f"{text}\n")
 
 
-def _points(width: str | float) -> float:
-    return WIDTHS.get(width, 0.0) if isinstance(width, str) else float(width)
-
-
 def plot(
     kind: str,
     results: Sources = (),
@@ -125,7 +121,7 @@ def plot(
     level: float = 0.95,
     allow_unbound: bool = False,
     sweeps: Sequence[str | Path] = (),
-    width: Literal["column", "page"] | float = "page",
+    width: Width = "page",
     title: str = "",
     path: str | Path | None = None,
 ) -> Drawing:
@@ -173,9 +169,7 @@ def plot(
         As :func:`fslbench_data.score` does.
     """
     require("vl_convert", "report")
-    if not LEAST_WIDTH <= _points(width) <= MOST_WIDTH:
-        expected = f"column, page, or points from {LEAST_WIDTH} to {MOST_WIDTH}"
-        raise SpecError(f"no width {width!r}", expected=expected)
+    in_points(width, WIDTHS, LEAST_WIDTH)
     if path is not None:
         check_figure_path(Path(path))
     selection = Selection.of(methods, datasets, task_sets, level, allow_unbound=allow_unbound)
