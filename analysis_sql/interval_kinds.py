@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
-from analysis_sql.comparison.pairs import Kind, PrimaryKind
+from analysis_sql.comparisons import Kind, PrimaryKind
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.design import LeftOut

@@ -27,28 +27,9 @@ from typing import Any
 import pyarrow as pa
 
 from benchmark_spec.errors import SpecError
+from benchmark_spec.schemas import type_name
 
 _VERSION = "fslbench-content-1"
-
-
-def type_name(kind: pa.DataType) -> str:
-    """Return the logical name of an Arrow type, equal for types that hold the same values."""
-    if pa.types.is_dictionary(kind):
-        return type_name(kind.value_type)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return "string"
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return "binary"
-    if pa.types.is_struct(kind):
-        fields = (f"{field.name}: {type_name(field.type)}" for field in kind)
-        return f"struct<{', '.join(fields)}>"
-    if pa.types.is_fixed_size_list(kind):
-        return f"fixed_size_list<{type_name(kind.value_type)}>[{kind.list_size}]"
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"list<{type_name(kind.value_type)}>"
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return str(kind)
-    return f"unsupported<{kind}>"
 
 
 def content_digest(table: pa.Table) -> str:

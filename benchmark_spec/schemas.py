@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from benchmark_spec.digest import type_name
 from benchmark_spec.errors import SchemaError
 from benchmark_spec.protocol import MAX_WAY, Protocol, TaskSetName, suite_of
 
@@ -199,3 +198,23 @@ def check(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
                 f"column {field.name!r} is of type {kind}", where=where, expected=str(field.type)
             )
     return table
+
+
+def type_name(kind: pa.DataType) -> str:
+    """Return the logical name of an Arrow type, equal for types that hold the same values."""
+    if pa.types.is_dictionary(kind):
+        return type_name(kind.value_type)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "string"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return "binary"
+    if pa.types.is_struct(kind):
+        fields = (f"{field.name}: {type_name(field.type)}" for field in kind)
+        return f"struct<{', '.join(fields)}>"
+    if pa.types.is_fixed_size_list(kind):
+        return f"fixed_size_list<{type_name(kind.value_type)}>[{kind.list_size}]"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"list<{type_name(kind.value_type)}>"
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return str(kind)
+    return f"unsupported<{kind}>"

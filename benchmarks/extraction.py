@@ -41,7 +41,7 @@ from builders.features.checkpoints import timm_preprocessing
 from builders.features.extraction import Network
 from builders.features.processor import default_threads, facts
 from builders.sources.image_set import About, ImageSet, images_table
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 
 LIMITS = {"cpu": 0.95, "cuda": 0.90}
 SIZES = ((500, 375), (375, 427), (500, 333), (640, 427), (400, 300))

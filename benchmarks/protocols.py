@@ -28,7 +28,7 @@ from benchmarks.commands import COMMAND, Run, run
 from builders.release.writer import ReleaseWriter
 from builders.sampling import draw_task_set
 from builders.sources.image_set import About
-from fslbench_data.submission.bindings import Method
+from fslbench_data.submission.model import Method
 from fslbench_data.tasks import TaskSetInfo
 
 ABOUT = About("Nothing", "https://example.org", "CC0", "@misc{x}")

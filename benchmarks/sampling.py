@@ -56,7 +56,7 @@ def coco(sampler: str) -> dict[str, float]:
 
     from benchmark_spec.catalogue import lookup
     from benchmark_spec.protocol import Protocol
-    from fslbench_data.tasks.draw import draw_open
+    from fslbench_data.sampling.draw import draw_open
 
     sizes, protocol = lookup("mscoco").class_sizes, Protocol(5, 5, 5)
 

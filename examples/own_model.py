@@ -25,7 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 import fslbench_data as fb
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 
 
 class NearestMean:

@@ -102,9 +102,7 @@ _WRITERS = {
     ("fslbench_data.scoring.report", "Report", "as_json"): "render.report_formats.report_json",
     ("fslbench_data.scoring.planning", "Plan", "as_text"): "render.plan_text.plan_text",
     ("fslbench_data.scoring.reported", "Reported", "as_text"): "render.reported_text.reported_text",
-    ("analysis_sql.comparison.verdicts", "Comparison", "as_text"): (
-        "render.interval_text.comparison_text"
-    ),
+    ("analysis_sql.comparisons", "Comparison", "as_text"): ("render.interval_text.comparison_text"),
 }
 """What writes the results of scoring, which itself imports no rendering."""
 

@@ -16,7 +16,8 @@ from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import Protocol
 from builders.baselines.heads import Predictor
 from fslbench_data.release.release import Release
-from fslbench_data.tasks.draw import draw_pooled, groups_of
+from fslbench_data.sampling.draw import draw_pooled
+from fslbench_data.tasks import groups_of
 
 LEVEL = 0.95
 Z = 1.959964
@@ -141,7 +142,7 @@ def pooled_tasks(
     """Draw tasks as in a `pooled` set of images, which come by class; -1 leaves some out.
 
     Gives their classes (B, K) and images (B, K, S+Q), and the pool; `options` are those of
-    :func:`fslbench_data.tasks.draw.draw_pooled`, `groups` (N,) those of all images.
+    :func:`fslbench_data.sampling.draw.draw_pooled`, `groups` (N,) those of all images.
     """
     images = np.flatnonzero(owner >= 0)
     sizes = np.bincount(owner[images], minlength=classes)

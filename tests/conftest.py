@@ -22,7 +22,7 @@ from hub_server import HubServer
 from hub_server.server import ENVIRONMENT, bound_socket, point_at, quicken
 from toy_release import toy_release
 
-from analysis_sql.queries.engine import working_database
+from analysis_sql.engine import working_database
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.submission.model import Submission
 

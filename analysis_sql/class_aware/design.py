@@ -19,6 +19,7 @@ independent, with variances σ_e²(1 + gλ_i).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -28,7 +29,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
-from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.student import mixture_quantiles
 from benchmark_spec.errors import SpecError
 
@@ -217,3 +217,66 @@ def product_by_row(rows: Floats, matrix: Floats) -> Floats:
     padded[: len(rows)] = rows
     products = np.matmul(padded.reshape(blocks, ROWS, rows.shape[1]), matrix)
     return np.asarray(products.reshape(blocks * ROWS, matrix.shape[1])[: len(rows)])
+
+
+SEARCH_STEPS = 2_000
+"""Steps after which the search for class-disjoint tasks stops."""
+
+
+def disjoint_tasks(class_ids: AnyInts, *, steps: int = SEARCH_STEPS) -> tuple[int, ...]:
+    """Choose many tasks no two of which share a class, from the classes of each, int (T, K).
+
+    Returns rows, ascending; after `steps` steps the choice may not be the largest.
+
+    The search is depth-first and deterministic: it branches over the tasks of the class that the
+    fewest remaining tasks have, first over the task that excludes the fewest others, at last over
+    none of them.
+    """
+    ordered, first = np.unique(np.sort(class_ids, axis=1), axis=0, return_index=True)
+    tasks = ordered[np.argsort(first)]  # equal tasks once, in the order of the set
+    rows = np.sort(first)
+    tasks_of_class = {  # sets of tasks are the bits of an integer
+        int(c): sum(1 << int(task) for task in np.flatnonzero((tasks == c).any(axis=1)))
+        for c in np.unique(tasks)
+    }
+    clashes = []  # of each task: itself and those that share a class with it
+    for classes in tasks.tolist():
+        bits = 0
+        for c in classes:
+            bits |= tasks_of_class[c]
+        clashes.append(bits)
+    chosen = _largest_packing([*tasks_of_class.values()], clashes, tasks.shape[1], steps)
+    return tuple(sorted(int(rows[task]) for task in chosen))
+
+
+def _largest_packing(
+    tasks_of_class: Sequence[int], clashes: Sequence[int], way: int, steps: int
+) -> tuple[int, ...]:
+    """Search for :func:`disjoint_tasks`; sets of tasks are the bits of an integer."""
+    best: tuple[int, ...] = ()
+    stack: list[tuple[int, tuple[int, ...]]] = [((1 << len(clashes)) - 1, ())]
+    while stack:
+        left, taken = stack.pop()
+        if len(taken) > len(best):
+            best = taken
+        used = [tasks for bits in tasks_of_class if (tasks := bits & left)]
+        if len(taken) + len(used) // way <= len(best):
+            continue
+        if steps <= 0 and best:
+            return best
+        steps -= 1
+        rarest = min(used, key=int.bit_count)
+        branches = sorted(_bits(rarest), key=lambda task: (clashes[task] & left).bit_count())
+        stack.append((left & ~rarest, taken))
+        stack.extend((left & ~clashes[task], (*taken, task)) for task in reversed(branches))
+    return best
+
+
+def _bits(number: int) -> list[int]:
+    """Return the positions of the bits that are 1, ascending."""
+    positions = []
+    while number:
+        low = number & -number
+        positions.append(low.bit_length() - 1)
+        number ^= low
+    return positions

@@ -19,10 +19,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.likelihood import Shares, grid
-from analysis_sql.comparison.verdicts import constant_p, paired_p
-from analysis_sql.intervals.arrays import Floats, Ints, round_significant
+from analysis_sql.comparisons import constant_p, paired_p
+from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import REFERENCE, Moments, for_new_runs
-from analysis_sql.intervals.intervals import check_level
+from analysis_sql.intervals.intervals import check_level, round_significant
 from analysis_sql.intervals.intervals import halfwidths as open_halfwidths
 from analysis_sql.intervals.student import student_tail
 
@@ -62,7 +62,7 @@ class Mixtures(Struct, frozen=True, eq=False):
         """Compute two-sided p-values (P,): 1 minus the level at which the interval ends at 0.
 
         This is the test that the interval inverts, Σ_g weight(g) · 2 P(t_(T-1) > |mean| / se_g).
-        As in :func:`analysis_sql.comparison.verdicts.paired_verdicts`, p is 1 where two methods are
+        As in :func:`analysis_sql.comparisons.paired_verdicts`, p is 1 where two methods are
         identical, that of the sign-flip test on the disjoint tasks where all differences are equal
         but not 0, and NaN where there is no interval.  :meth:`Moments.p_for_new_runs` raises it
         where methods have several runs.

@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis_sql.class_aware.design import ROWS
 from analysis_sql.class_aware.intervals import Mixtures, mixtures_of
-from analysis_sql.comparison.pairs import Kind, Laws, Positions
+from analysis_sql.comparisons import Kind, Laws, Positions
 from analysis_sql.intervals.arrays import Floats, Ints
 from analysis_sql.intervals.counts import Counts, Moments
 from benchmark_spec.protocol import IntervalKind

@@ -39,10 +39,9 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware import intervals as new_classes
-from analysis_sql.class_aware.design import ROWS, ClassDesign, product_by_row
+from analysis_sql.class_aware.design import ROWS, ClassDesign, disjoint_tasks, product_by_row
 from analysis_sql.class_aware.likelihood import Shares, grid, least_rest, points
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
-from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.student import BLOCK, NODE, node_quantiles
 
 _LOG_X_RANGE = -10.125, 14.125

@@ -10,17 +10,31 @@ open      t(T-1) · sd / sqrt(T)          new images of these classes, each clas
 
 Here z and t are two-sided quantiles at the level, sd the sample standard deviation over tasks.
 Other kinds need more than moments; :mod:`analysis_sql.interval_kinds` lists all.
+
+Exact bounds are for results with no or few errors.  If a task has an error with probability π, T
+independent tasks are all without one with probability (1 - π)^T; so π <= 1 - (1 - level)^(1/T),
+the exact bound of Clopper & Pearson (Biometrika 1934) for 0 of T.  For **new classes** T counts
+only tasks that share no class.  Above 98 % accuracy Student's interval of 95 % covers as little as
+76 %.  There the exact interval is given, with the effective number of queries (Korn & Graubard,
+Survey Methodology 1998)::
+
+    n* = p(1-p)/se² · (t(n-1)/t(T-1))²      at most n, the queries of all tasks
+    1 - upper, 1 - lower = the Beta quantiles of Clopper and Pearson at n* (1-p) errors of n*
+
+with p the mean, se the standard error between tasks and t two-sided quantiles.  Both are about new
+images of these classes, tasks taken as independent (docs/statistics.md, studies/coverage).
 """
 
 from __future__ import annotations
 
-from math import isnan, nan
+from math import expm1, isnan, log1p, nan
 from typing import Any
 
 import numpy as np
 from msgspec import Struct
-from scipy.special import ndtri, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
+from analysis_sql.intervals.arrays import Floats
 from analysis_sql.intervals.counts import Moments, for_new_runs
 from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import IntervalKind
@@ -121,3 +135,64 @@ def interval(moments: Moments, kind: IntervalKind, level: float) -> Interval:
     check_level(level)
     (only,) = intervals(moments, kind, level)
     return only
+
+
+_LEAST = 1e-290
+
+
+def round_significant(values: Floats) -> Floats:
+    """Round positive values to ten significant digits.
+
+    The last digits of an eigenvector depend on the machine's linear algebra; a report must not.
+    Values below :data:`_LEAST` stay as they are.
+    """
+    scalable = np.where((values > _LEAST) & np.isfinite(values), values, 1.0)
+    scale = 10.0 ** (9.0 - np.floor(np.log10(scalable)))
+    return np.where(scalable == values, np.round(values * scale) / scale, values)
+
+
+class Saturation(Struct, frozen=True):
+    """Upper bounds, in percent, on the share of tasks with an error (or a difference).
+
+    `bound` is from all tasks, `new_classes_bound` from the `disjoint` ones that share no class.
+    """
+
+    level: float
+    tasks: int
+    bound: float
+    disjoint: int
+    new_classes_bound: float
+
+
+def zero_bound(trials: int, level: float = 0.95) -> float:
+    """Bound a probability from above, in percent, given 0 successes in independent trials."""
+    return -100.0 * expm1(log1p(-level) / trials)
+
+
+ABOVE = 98.0
+"""Mean accuracy, in percent, above which exact bounds are given."""
+
+
+class NearPerfect(Struct, frozen=True):
+    """The exact interval of an accuracy, percentage points, from `effective` queries, n*."""
+
+    level: float
+    low: float
+    high: float
+    effective: float
+
+
+def near_perfect(interval: Interval, n_query: int) -> NearPerfect | None:
+    """Bound the mean of an open interval; None unless it is above :data:`ABOVE` and below 100 %."""
+    half = interval.halfwidth
+    if interval.kind != "open" or not half or not ABOVE < interval.mean < 100.0:
+        return None
+    tail = (1.0 - interval.level) / 2.0
+    error_rate, queries = 1.0 - interval.mean / 100.0, interval.tasks * n_query
+    se = half / 100.0 / -float(stdtrit(interval.tasks - 1, tail))
+    t_ratio = float(stdtrit(queries - 1, tail) / stdtrit(interval.tasks - 1, tail))
+    effective = min(error_rate * (1.0 - error_rate) / se**2 * t_ratio**2, float(queries))
+    errors = error_rate * effective
+    least = float(betaincinv(errors, effective - errors + 1.0, tail))
+    most = float(betaincinv(errors + 1.0, effective - errors, 1.0 - tail))
+    return NearPerfect(interval.level, 100.0 * (1.0 - most), 100.0 * (1.0 - least), effective)

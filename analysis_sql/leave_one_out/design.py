@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
-from analysis_sql.intervals.bounds import variance_factor
 from analysis_sql.leave_one_out.jackknife import (
     Jackknife,
     Membership,
@@ -282,3 +282,13 @@ def _no_superclasses(tasks: Membership, superclasses: Ints | None) -> str:
     if (least := int(without.min())) < LEAST_TASKS:
         return f"{least} tasks are without one of the superclasses: {LEAST_TASKS} are needed"
     return ""
+
+
+def variance_factor(tasks: int, share: float) -> float:
+    """Return an upper bound of the variance of the mean over v_mc: 1 + B ρ/(1-ρ).
+
+    The weight of each term of Hoeffding's decomposition (Ann. Math. Statist. 1948) in the mean over
+    all tasks is at most the share ρ of its weight in one task; 1-ρ is since tasks of one pool vary
+    less than tasks of new pools.  The bound is infinite where every task has the whole pool.
+    """
+    return 1.0 + tasks * share / (1.0 - share) if share < 1.0 else inf

@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from analysis_sql.intervals.arrays import AnyInts, Floats, Ints
-from analysis_sql.intervals.bounds import variance_factor
 from analysis_sql.leave_one_out.design import (
     FITTED,
     LeftOut,
     few_appearances,
     few_uses,
     few_without,
+    variance_factor,
 )
 from analysis_sql.leave_one_out.episode_queries import EpisodeQueries, loadings
 from analysis_sql.leave_one_out.jackknife import Jackknife

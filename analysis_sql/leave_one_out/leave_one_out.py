@@ -26,9 +26,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from analysis_sql.comparison.pairs import Kind, Laws, Positions
-from analysis_sql.comparison.verdicts import constant_p
-from analysis_sql.intervals.arrays import Bools, Floats, Ints, round_significant
+from analysis_sql.comparisons import Kind, Laws, Positions, constant_p
+from analysis_sql.intervals.arrays import Bools, Floats, Ints
 from analysis_sql.intervals.counts import (
     NO_RUNS,
     REFERENCE,
@@ -39,6 +38,7 @@ from analysis_sql.intervals.counts import (
     for_new_runs,
     p_for_new_runs,
 )
+from analysis_sql.intervals.intervals import round_significant
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.design import LEAST_TASKS, LEFT_OUT, LeftOut, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign

@@ -21,7 +21,7 @@ from builders.features.backbone import Backbone
 from builders.features.processor import default_threads
 from builders.training.logistic import Tensor
 from fslbench_data.evaluation.loop import evaluate
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 from fslbench_data.release.features import Features
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission

@@ -198,7 +198,7 @@ def attributes(
     from benchmark_spec.errors import SpecError
     from builders.attributes import Recipe, attribute_statistics, check_recipe, make_attributes
     from builders.features import WORK
-    from fslbench_data.files.parquet import write_table
+    from fslbench_data.release.tables import write_table
     from fslbench_data.render.console import steps
 
     check_table_file(path)

@@ -13,7 +13,7 @@ from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.manifest import Kind, Table, table_path
 from builders.execution.steps import make_folder
 from fslbench_data.files import sha256_of
-from fslbench_data.files.parquet import of_few_values, write_parquet, write_table
+from fslbench_data.release.tables import of_few_values, write_parquet, write_table
 from fslbench_data.submission.model import Submission
 
 LARGE_FEATURES = 8 * 2**20

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import BackboneError, SourceError
 from benchmark_spec.extras import require
 from builders.training import state_sha256
-from fslbench_data.files.pictures import Picture, rgb
+from fslbench_data.pictures import Picture, rgb
 
 TOLERANCE = 2
 """Grey levels (of 255) by which :meth:`Preprocessing.batch` may differ from the reference."""

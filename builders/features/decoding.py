@@ -23,7 +23,7 @@ from benchmark_spec.extras import require
 from builders.features.backbone import Preprocessing
 from builders.sources.image_set import ImageSet, sha256_of_bytes
 from builders.sources.packaged import canaries
-from fslbench_data.files.pictures import ORIENTATION, decode, opened
+from fslbench_data.pictures import ORIENTATION, decode, opened
 
 Ids = Sequence[int]
 

@@ -11,8 +11,8 @@ from benchmark_spec.protocol import SUITES, Protocol, TaskSetName
 from builders.sampling import draw_task_set
 from builders.sampling.balanced import kept_images, most_tasks
 from fslbench_data.release.release import Release
-from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.tasks.draw import Groups, checked_sizes, count_until_exhausted, groups_of
+from fslbench_data.sampling.draw import checked_sizes, count_until_exhausted
+from fslbench_data.tasks import Groups, TaskSet, TaskSetInfo, groups_of
 
 DRAWABLE = tuple(
     name for name, suite in SUITES.items() if suite.interval == "open" and name != "published"

@@ -30,8 +30,8 @@ from builders.sampling import draw_task_set
 from builders.sources.export import check_outside
 from builders.sources.image_set import About, ImageSet, Progress, check_same, raw_state, silent
 from builders.sources.source import raw_folder
-from fslbench_data.tasks.draw import groups_of
-from fslbench_data.tasks.redraw import EVIDENCE
+from fslbench_data.sampling.redraw import EVIDENCE
+from fslbench_data.tasks import groups_of
 
 Drawn = tuple[pa.Table, dict[str, Any]]
 """The table of a task set, and how it was drawn."""

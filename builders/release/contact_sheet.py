@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_spec.extras import require
-from fslbench_data.files.pictures import Picture, decode
+from fslbench_data.pictures import Picture, decode
 from fslbench_data.release.release import Release
 from fslbench_data.render.fonts import REGULAR
 from fslbench_data.render.page.pictures import task_rows

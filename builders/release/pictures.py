@@ -12,7 +12,7 @@ import pyarrow as pa
 from benchmark_spec import manifest, schemas
 from benchmark_spec.extras import require
 from builders.sources.image_set import ImageSet, Progress, silent
-from fslbench_data.files.pictures import opened
+from fslbench_data.pictures import opened
 
 FILES = "files"
 """The value in a specification for image files as they are."""

@@ -27,7 +27,7 @@ from builders.release.spec import CATALOGUE, LEFT_OPEN, DatasetSpec, QuerySpec, 
 from builders.sources import GENERAL, SOURCES
 from builders.sources.packaged import canaries
 from builders.sources.source import check_options, class_sizes_from_lists, source_of, terms_of
-from fslbench_data.tasks.draw import checked_sizes
+from fslbench_data.sampling.draw import checked_sizes
 
 # ---- the contents of a specification -------------------------------------------------------------
 

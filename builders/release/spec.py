@@ -16,7 +16,7 @@ from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Suite, TaskSetName, sui
 from builders.query_size.evidence import MOST_SEEDS, Rule
 from builders.sources.image_set import ImageSet, Progress, silent
 from builders.sources.source import read_source
-from fslbench_data.tasks.redraw import SAMPLER_VERSION
+from fslbench_data.sampling.redraw import SAMPLER_VERSION
 
 CATALOGUE = "catalogue"
 """The source of a data set known by its classes and counts."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.digest import content_digest, fingerprint, type_name
+from benchmark_spec.digest import content_digest, fingerprint
 from benchmark_spec.errors import FSLBenchError, ReleaseError, SourceError, listing
 from benchmark_spec.manifest import (
     CARD_FILE,
@@ -27,6 +27,7 @@ from benchmark_spec.manifest import (
     shard_of,
 )
 from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.schemas import type_name
 from builders.attributes.table import attribute_problems
 from builders.features.shards import are_steps
 from builders.query_size.draws import Draws
@@ -42,9 +43,9 @@ from fslbench_data.release.folder import ReleaseFiles, read_manifest, regular_fi
 from fslbench_data.release.release import Release
 from fslbench_data.release.tables import OUT_OF_THE_FOLDER, number_of_superclasses, read_table
 from fslbench_data.render.card import dataset_card, repository_of
+from fslbench_data.sampling.redraw import EVIDENCE
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks.draw import groups_of
-from fslbench_data.tasks.redraw import EVIDENCE
+from fslbench_data.tasks import groups_of
 from fslbench_data.validation.validate import validate
 
 Ids = NDArray[np.int64]

@@ -45,12 +45,12 @@ from builders.execution.steps import Journal, Made, Step, check_folder
 from builders.features.shards import Pieces, cut
 from builders.sources.image_set import About
 from fslbench_data.files import clear_temporary, write_whole
-from fslbench_data.files.parquet import write_table
 from fslbench_data.release.folder import UNFINISHED, ReleaseFiles, read_manifest
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.tables import write_table
 from fslbench_data.render.card import dataset_card
+from fslbench_data.sampling.draw import first_image_ids
 from fslbench_data.submission.model import Submission
-from fslbench_data.tasks.draw import first_image_ids
 from fslbench_data.validation.validate import validate
 
 JOURNAL_FILE, LOCK_FILE = UNFINISHED, ".building.lock"

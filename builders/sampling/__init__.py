@@ -26,8 +26,8 @@ from builders.sampling.attribute_biased import (
 from builders.sampling.balanced import draw_balanced, draw_grouped
 from builders.sampling.counterfactual import draw_counterfactual, versions
 from builders.sampling.fewstab_code import draw_released
-from fslbench_data.tasks import redraw
-from fslbench_data.tasks.draw import (
+from fslbench_data.sampling import redraw
+from fslbench_data.sampling.draw import (
     DrawnTasks,
     Wanted,
     checked_sizes,
@@ -43,9 +43,9 @@ PUBLISHED_SEED, PUBLISHED_MOST = 0, 2000
 def draw_task_set(
     dataset: str, name: TaskSetName, class_sizes: Sequence[int], *, seed: int = 0, **how: Any
 ) -> tuple[pa.Table, dict[str, Any]]:
-    """Draw and freeze a task set of any suite; :func:`fslbench_data.tasks.redraw.draw_tasks`.
+    """Draw and freeze a task set of any suite; :func:`fslbench_data.sampling.redraw.draw_tasks`.
 
-    Other parameters are fields of :class:`fslbench_data.tasks.draw.Wanted`, such as `tasks`.
+    Other parameters are fields of :class:`fslbench_data.sampling.draw.Wanted`, such as `tasks`.
     """
     return redraw.draw_tasks(Wanted(dataset, name, class_sizes, int(seed), **how), SAMPLERS)
 

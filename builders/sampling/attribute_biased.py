@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import LADDER, Protocol
-from fslbench_data.tasks.draw import DrawnTasks, Ints, check_number
+from fslbench_data.sampling.draw import DrawnTasks, Ints, check_number
 
 Bools = NDArray[np.bool_]
 

@@ -22,9 +22,8 @@ from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.planning import planning
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.draw import (
+from fslbench_data.sampling.draw import (
     DrawnTasks,
-    Groups,
     Key,
     checked_sizes,
     deal,
@@ -32,6 +31,7 @@ from fslbench_data.tasks.draw import (
     first_image_ids,
     one_of_each_unit,
 )
+from fslbench_data.tasks import Groups
 
 _WORDS_AT_ONCE = 1 << 22
 

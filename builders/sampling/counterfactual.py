@@ -19,7 +19,8 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import COUNTERFACTUAL, Protocol
 from builders.sampling.attribute_biased import ATTEMPTS
-from fslbench_data.tasks.draw import DrawnTasks, Groups, Ints, check_number, first_image_ids
+from fslbench_data.sampling.draw import DrawnTasks, Ints, check_number, first_image_ids
+from fslbench_data.tasks import Groups
 
 STEPS = tuple(COUNTERFACTUAL)
 

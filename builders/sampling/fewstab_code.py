@@ -16,7 +16,7 @@ from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.attribute_biased import Bools, ImageAttributes, Ladder
-from fslbench_data.tasks.draw import DrawnTasks, Ints, check_number, split_support
+from fslbench_data.sampling.draw import DrawnTasks, Ints, check_number, split_support
 
 ATTEMPTS = 20_000
 """Draws in a row without a task, after which drawing ends."""

@@ -32,7 +32,7 @@ from builders.sources.raw_files import (
     sha256_of_files,
 )
 from builders.sources.source import Source
-from fslbench_data.files.pictures import Picture
+from fslbench_data.pictures import Picture
 
 SEED = 22
 """Meta-Dataset draws its splits with ``RandomState(22)``; numpy has frozen its stream."""

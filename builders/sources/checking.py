@@ -22,7 +22,7 @@ from builders.sources.image_set import (
     silent,
 )
 from builders.sources.pictures import check_file, file_of, fragment_of, open_picture
-from fslbench_data.files.pictures import Picture, formats
+from fslbench_data.pictures import Picture, formats
 
 K = TypeVar("K")
 

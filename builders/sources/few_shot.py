@@ -25,7 +25,7 @@ from builders.sources.raw_files import (
     sha256_of_files,
 )
 from builders.sources.source import Source
-from fslbench_data.files.pictures import Picture
+from fslbench_data.pictures import Picture
 
 PARTS = {"base": ("base", "train"), "val": ("val",), "novel": ("novel", "test")}
 """The names of a part's folders and lists."""

@@ -15,7 +15,7 @@ from builders.sources.lists import labels_of
 from builders.sources.pictures import check_bytes
 from builders.sources.raw_files import image_files
 from builders.sources.source import Source
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 
 
 def find(

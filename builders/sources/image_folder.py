@@ -13,7 +13,7 @@ from builders.sources.image_set import Item, Progress
 from builders.sources.lists import LISTS, is_missing, read_list
 from builders.sources.raw_files import folders, image_files, sha256_of_files
 from builders.sources.source import Source
-from fslbench_data.files.pictures import formats
+from fslbench_data.pictures import formats
 
 _PART = re.compile(
     "((data|images?)[^a-z]*)?"

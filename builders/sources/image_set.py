@@ -19,7 +19,7 @@ from benchmark_spec import schemas
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import SourceError, listing
 from benchmark_spec.manifest import Redistribution
-from fslbench_data.files.pictures import Picture
+from fslbench_data.pictures import Picture
 
 Progress = Callable[[str], None]
 

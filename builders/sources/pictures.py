@@ -15,7 +15,7 @@ from benchmark_spec.errors import RefusedPictureError, SourceError
 from benchmark_spec.extras import require
 from builders.sources.image_set import sha256_of_bytes
 from fslbench_data.files import open_regular
-from fslbench_data.files.pictures import Picture, decode, loaded, opened, rgb
+from fslbench_data.pictures import Picture, decode, loaded, opened, rgb
 
 _PART = re.compile(r"(.+)#(xywh=(\d+),(\d+),(\d+),(\d+)|\d+(?:,U\+[0-9A-F]{4,6})?)")
 

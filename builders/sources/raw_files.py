@@ -12,7 +12,7 @@ from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import RefusedPictureError, SourceError, listing
 from builders.sources.image_set import Item
 from fslbench_data.files import sha256_of
-from fslbench_data.files.pictures import opened
+from fslbench_data.pictures import opened
 
 _READ = (
     "apng avif avifs bmp dib gif j2c j2k jfif jif jp2 jpc jpe jpeg jpf jpg jpx mpo pbm pfm pgm png "
@@ -24,7 +24,7 @@ _REFUSED = (
     "xpm"
 )
 PICTURE_ENDINGS = frozenset(f".{ending}" for ending in f"{_READ} {_REFUSED}".split())
-"""Endings of picture files, in lower case, whether :mod:`fslbench_data.files.pictures` reads their
+"""Endings of picture files, in lower case, whether :mod:`fslbench_data.pictures` reads their
 format or not."""
 
 

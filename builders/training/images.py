@@ -32,7 +32,7 @@ from builders.sources.image_set import ABOUT_OPTIONS, ImageSet, in_threads, raw_
 from builders.sources.source import read_source
 from builders.training.settings import AugmentationSettings, DataSettings
 from fslbench_data.files import is_kept, open_regular, whole_file
-from fslbench_data.files.pictures import Picture
+from fslbench_data.pictures import Picture
 
 Positions = NDArray[np.int64]
 

@@ -34,7 +34,7 @@ from builders.training.settings import DataSettings, RunSettings, settings_in
 from fslbench_data.evaluation.inputs import FeaturesOf
 from fslbench_data.evaluation.loop import evaluate
 from fslbench_data.files import open_regular
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 from fslbench_data.release.pictures import stored_pictures
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Submission

@@ -32,7 +32,7 @@ def validate(
     and how to fix them, and the exit code is 2.
     """
     from fslbench_data.render.console import screen
-    from fslbench_data.scoring.open_log import log_of
+    from fslbench_data.scoring.selection import log_of
     from fslbench_data.validation.validate import validate as check
 
     opened = fb.load_release(release)

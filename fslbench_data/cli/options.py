@@ -423,7 +423,7 @@ def sources_of(
 
     ``--no-training`` and ``--inductive`` hold for all methods of the files.
     """
-    from fslbench_data.scoring.open_log import log_of
+    from fslbench_data.scoring.selection import log_of
     from fslbench_data.submission.columns import separator_remedy
     from fslbench_data.submission.model import Submission
     from fslbench_data.submission.reading import columns_of, is_by_image

@@ -58,7 +58,7 @@ def sql(
     from fslbench_data.scoring.sql import described, only_named, tables
 
     if show is not None:
-        from analysis_sql.queries.engine import query_text
+        from analysis_sql.engine import query_text
 
         click.echo(query_text(show), nl=False)
         return
@@ -88,7 +88,7 @@ def _write(table: pa.Table, to: options.Output) -> None:
     if to.form == "parquet":
         from pyarrow import ArrowNotImplementedError
 
-        from fslbench_data.files.parquet import write_parquet
+        from fslbench_data.release.tables import write_parquet
 
         if to.path is None:
             raise OutputError("Parquet is not for the terminal", fix="name a file with -o")

@@ -23,8 +23,7 @@ from fslbench_data.evaluation.inputs import FeaturesOf, Inputs, input_kind, size
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import Progress, progress_bar
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.bindings import Stopping
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Stopping, Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.tasks import TaskSet, TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.rules import check_may_stop

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from analysis_sql.comparison.verdicts import Comparison
+from analysis_sql.comparisons import Comparison
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
 from benchmark_spec.errors import UnboundError, listing, many
 from benchmark_spec.naming import one_line

@@ -10,11 +10,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
+from analysis_sql.comparisons import IDENTICAL, NOT_ESTIMABLE, paired_verdicts
 from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import Interval, halfwidths, intervals
-from analysis_sql.ranking.multiple_comparisons import ahead_p, could_be_best, lead, leader_of
+from analysis_sql.multiple_comparisons import ahead_p, could_be_best, lead, leader_of
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.designs import NO_UNITS, Units
 from fslbench_data.tasks import TaskSetInfo
@@ -89,7 +89,7 @@ class RankedInterval(Struct, frozen=True):
     """A method's interval of one kind on a leaderboard.
 
     `difference` is the paired difference from the leader, over the tasks that both answered; None
-    for the leader itself.  `could_be_best` (:mod:`analysis_sql.ranking.multiple_comparisons`) is
+    for the leader itself.  `could_be_best` (:mod:`analysis_sql.multiple_comparisons`) is
     None if nothing is claimed: in closed sets, and for stopped runs and prefixes that submitters
     chose.
     """

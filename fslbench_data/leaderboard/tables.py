@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS
-from analysis_sql.ranking.multiple_comparisons import claim
+from analysis_sql.multiple_comparisons import claim
 from benchmark_spec.errors import listing
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.leaderboard.leaderboard import Board, Leaderboard

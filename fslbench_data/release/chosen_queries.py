@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from benchmark_spec.declared import declared
 from benchmark_spec.errors import CorruptReleaseError, many
 from fslbench_data.release.release import Release
-from fslbench_data.tasks.redraw import EVIDENCE
+from fslbench_data.sampling.redraw import EVIDENCE
 
 _AtLeast1 = Annotated[int, Meta(ge=1)]
 

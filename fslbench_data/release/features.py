@@ -16,9 +16,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from benchmark_spec import schemas
-from benchmark_spec.digest import type_name
 from benchmark_spec.errors import CorruptReleaseError, OutputError
 from benchmark_spec.manifest import Table
+from benchmark_spec.schemas import type_name
 from fslbench_data.files import (
     clear_temporary,
     file_state,

@@ -31,11 +31,9 @@ from fslbench_data.release.tables import (
     read_table,
     redrawn,
 )
-from fslbench_data.submission.bindings import metadata_of
 from fslbench_data.submission.columns import canonical
-from fslbench_data.submission.model import Submission
-from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.tasks.draw import groups_of
+from fslbench_data.submission.model import Submission, metadata_of
+from fslbench_data.tasks import TaskSet, TaskSetInfo, groups_of
 
 if TYPE_CHECKING:
     from datasets import Dataset as HubDataset

@@ -1,4 +1,4 @@
-"""Read a release's tables without trusting them.
+"""Read a release's tables without trusting them, and write tables small.
 
 A stranger may have written a release and its manifest.  So its tables are decoded in the sandbox,
 and their memory is limited in proportion to the file.
@@ -38,11 +38,11 @@ from benchmark_spec.errors import (
 from benchmark_spec.manifest import MANIFEST_FILE, Dataset, Manifest, Table
 from benchmark_spec.protocol import MAX_QUERIES, TaskSetName
 from fslbench_data.files import is_kept, whole_file
+from fslbench_data.sampling.redraw import draw_again
 from fslbench_data.sandbox.client import read_untrusted_table
-from fslbench_data.sandbox.reader import read_parquet_table
 from fslbench_data.submission.columns import printable
-from fslbench_data.tasks.draw import Groups
-from fslbench_data.tasks.redraw import draw_again
+from fslbench_data.submission.reading import read_parquet_table
+from fslbench_data.tasks import Groups
 
 Check = Callable[[pa.Table], object]
 """Raises a SchemaError if a table, here without rows, has other columns than expected."""
@@ -376,3 +376,45 @@ def _check_may_draw(entry: Table, name: TaskSetName) -> None:
             expected=f"at most {MOST_BYTES} bytes, and {MOST_STEPS} for tasks times K (S+Q)²",
             fix="get a release that holds the table",
         )
+
+
+_COMPRESSED_FAST = 32 * 2**20
+"""Bytes in memory from which on a table is compressed fast: 200,000 one-shot tasks."""
+
+
+def write_parquet(table: pa.Table, path: Path, **options: Any) -> None:
+    """Write a table with options of ``pyarrow.parquet``; the file appears whole or not at all."""
+    with whole_file(path) as temporary:
+        pq.write_table(table, temporary, **options)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table small: zstd, ids split by byte, dictionaries of few texts and rounded features.
+
+    float16 is not split, since DuckDB cannot read it so; large tables get a lower level of zstd.
+    """
+    split = [
+        f"{field.name}.list.element" if pa.types.is_fixed_size_list(field.type) else field.name
+        for field in table.schema
+        if pa.types.is_int32(getattr(field.type, "value_type", field.type))
+    ]
+    write_parquet(
+        table.replace_schema_metadata(None),
+        path,
+        compression="zstd",
+        compression_level=19 if table.nbytes < _COMPRESSED_FAST else 3,
+        use_dictionary=of_few_values(table.schema),
+        use_byte_stream_split=split,
+        store_schema=True,
+    )
+
+
+def of_few_values(schema: pa.Schema) -> list[str] | bool:
+    """Return the columns to write with dictionaries: lists of attributes, rounded features."""
+    few = (pa.string(), pa.float32())
+    columns = [
+        f"{field.name}.list.element"
+        for field in schema
+        if pa.types.is_fixed_size_list(field.type) and field.type.value_type in few
+    ]
+    return columns or False

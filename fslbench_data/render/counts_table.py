@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from analysis_sql.comparison.verdicts import BETTER, WORSE
+from analysis_sql.comparisons import BETTER, WORSE
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from fslbench_data.render.interval_text import CLAIMS, KIND_NAMES, STOPPED_NOTE, percent
 from fslbench_data.render.table import Column, Table, right

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive
+from analysis_sql.comparisons import Comparison, Verdict, conclusive
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
-from analysis_sql.intervals.bounds import ABOVE, Saturation
-from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
-from analysis_sql.ranking.multiple_comparisons import Evidence, Ties
+from analysis_sql.intervals.intervals import ABOVE, INDEPENDENT_TASKS, Saturation
+from analysis_sql.multiple_comparisons import Evidence, Ties
 from benchmark_spec.errors import listing, many
 from fslbench_data.render.console import print_table, say
 from fslbench_data.render.interval_text import (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from analysis_sql.comparison.verdicts import holm
+from analysis_sql.comparisons import holm
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.interval_text import (

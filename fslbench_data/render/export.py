@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from benchmark_spec.errors import OutputError
 from benchmark_spec.manifest import CARD_FILE, MANIFEST_FILE, Manifest, Table
 from fslbench_data.files import scratch_folder, sha256_of, write_whole
-from fslbench_data.files.parquet import write_table
 from fslbench_data.release.folder import ReleaseFiles, check_file
 from fslbench_data.release.release import Release
+from fslbench_data.release.tables import write_table
 from fslbench_data.render.card import NOWHERE, dataset_card
 
 Progress = Callable[[str], None]

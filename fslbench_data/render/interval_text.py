@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from types import MappingProxyType
 from typing import Any
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.comparisons import Comparison, Verdict
 from analysis_sql.interval_kinds import (
     ABOUT,
     ADDITIONAL_KINDS,
@@ -14,8 +14,7 @@ from analysis_sql.interval_kinds import (
     about_test_set,
     family_of,
 )
-from analysis_sql.intervals.bounds import zero_bound
-from analysis_sql.intervals.intervals import Interval
+from analysis_sql.intervals.intervals import Interval, zero_bound
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.table import Column

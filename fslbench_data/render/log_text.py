@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict
+from analysis_sql.comparisons import Comparison, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import listing

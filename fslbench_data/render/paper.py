@@ -15,8 +15,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from analysis_sql.interval_kinds import about_test_set
-from analysis_sql.intervals.bounds import ABOVE
-from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
+from analysis_sql.intervals.intervals import ABOVE
+from analysis_sql.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import FSLBenchWarning, SpecError, listing, many
 from benchmark_spec.protocol import EPISODES, About, suite_of
 from fslbench_data.release.release import Release, load_release

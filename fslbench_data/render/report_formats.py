@@ -10,11 +10,10 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from analysis_sql.comparison.verdicts import Comparison
+from analysis_sql.comparisons import Comparison
 from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, ESTIMANDS, about_test_set
-from analysis_sql.intervals.bounds import zero_bound
-from analysis_sql.intervals.intervals import INDEPENDENT_TASKS
-from analysis_sql.ranking.multiple_comparisons import Evidence, Ties
+from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, zero_bound
+from analysis_sql.multiple_comparisons import Evidence, Ties
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import comparison_text, unseen_text

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparisons import Verdict
 from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, about_test_set, family_of
-from analysis_sql.intervals.bounds import ABOVE
-from analysis_sql.ranking.multiple_comparisons import FEW_TASKS
+from analysis_sql.intervals.intervals import ABOVE
+from analysis_sql.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing, many
 from benchmark_spec.protocol import EPISODES, suite_of
 from fslbench_data.render.console import SCREEN_LINES, few, fit, page, say, shortened, text_lines

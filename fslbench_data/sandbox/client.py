@@ -27,15 +27,14 @@ from typing import Any, Literal, cast
 import pyarrow as pa
 from msgspec.structs import asdict
 
-from analysis_sql.queries.limits import MEMORY, SECONDS, check_seconds, memory_bytes
+from analysis_sql.query_limits import MEMORY, SECONDS, check_seconds, memory_bytes
 from benchmark_spec import errors
 from benchmark_spec.errors import FSLBenchError, QueryError, TooLargeError, UnreadableError
 from fslbench_data.files import refuse_lfs_pointer
 from fslbench_data.sandbox.limits import LIMITS, LOG_LIMITS, MIB, Limits
 from fslbench_data.sandbox.server import stream_size, write_stream
-from fslbench_data.submission.bindings import metadata_of
 from fslbench_data.submission.columns import printable
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Submission, metadata_of
 
 _START_SECONDS = 120.0
 _LONGEST_LINE = MIB
@@ -211,7 +210,7 @@ def read_untrusted_columns(
 def read_untrusted_table(
     path: Path, where: str, options: dict[str, Any], most_bytes: int, seconds: float
 ) -> pa.Table:
-    """Read a table as :func:`fslbench_data.sandbox.reader.read_parquet_table` does, in the sandbox.
+    """Read a table of a release in the sandbox, by :func:`reading.read_parquet_table`.
 
     Raises a TooLargeError if it takes more bytes or time; an UnreadableError if it cannot be read.
     """

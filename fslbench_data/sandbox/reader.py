@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from benchmark_spec.errors import TooLargeError, UnreadableError
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.submission import columns
-from fslbench_data.submission.bindings import METADATA_KEY, metadata_of
 from fslbench_data.submission.columns import canonical, printable
+from fslbench_data.submission.model import METADATA_KEY, metadata_of
 from fslbench_data.submission.reading import check_rows, name_columns
 
 _BATCH, _COLUMN_ROWS = 1 << 16, 1 << 14
@@ -180,42 +180,6 @@ def read_columns(path: Path, where: str, wanted: Collection[str], limits: Limits
         return schema.empty_table()
     kept = {k: v for k, v in (file.schema_arrow.metadata or {}).items() if k == b"pandas"}
     return pa.Table.from_batches(batches).replace_schema_metadata(kept or None)
-
-
-def read_parquet_table(
-    path: Path,
-    where: str,
-    *,
-    names: bool = False,
-    group: int | None = None,
-) -> pa.Table:
-    """Read a Parquet file of a release, or one row group of it.
-
-    Raises an error of Arrow, or an UnreadableError if its footer claims other numbers of rows.
-
-    Parameters
-    ----------
-    names
-        Read the columns of names as dictionaries.
-    group
-        A row group; -1 reads no rows, but adds the numbers of rows and row groups to the metadata.
-    """
-    file = pq.ParquetFile(path, pre_buffer=False)
-    metadata, schema = file.metadata, file.schema_arrow
-    if group == -1:
-        numbers = {"rows": str(metadata.num_rows), "row_groups": str(metadata.num_row_groups)}
-        schema = schema.with_metadata({**(schema.metadata or {}), **numbers})
-        return pa.Table.from_batches([], schema)
-    if names:
-        file = pq.ParquetFile(path, read_dictionary=name_columns(schema), pre_buffer=False)
-    if group is None:
-        table, rows = file.read(use_threads=False), metadata.num_rows
-    else:
-        table = file.read_row_group(group, use_threads=False)
-        rows = metadata.row_group(group).num_rows
-    check_rows(table.num_rows, rows, where)
-    table.validate(full=True)
-    return table
 
 
 def _text_paths(file: pq.ParquetFile, wanted: Collection[str]) -> list[str]:

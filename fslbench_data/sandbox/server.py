@@ -67,6 +67,7 @@ def _end_with(parent: int) -> None:
 def _reading() -> Service:
     """Return the service that reads strangers' files, each with the limits of its request."""
     from fslbench_data.sandbox import reader
+    from fslbench_data.submission import reading
 
     base = _address_space()
 
@@ -81,7 +82,7 @@ def _reading() -> Service:
             elif request["what"] == "columns":
                 yield reader.read_columns(path, where, options, limits)
             else:
-                yield reader.read_parquet_table(path, where, **options)
+                yield reading.read_parquet_table(path, where, **options)
         except (FSLBenchError, MemoryError):
             raise
         except Exception as error:
@@ -92,8 +93,8 @@ def _reading() -> Service:
 
 def _querying() -> Service:
     """Return the service that opens a database with the first request, and then runs queries."""
-    from analysis_sql.queries import engine
-    from analysis_sql.queries.limits import memory_bytes
+    from analysis_sql import engine
+    from analysis_sql.query_limits import memory_bytes
 
     database: Any = None
     memory = 0

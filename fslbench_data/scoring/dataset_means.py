@@ -32,7 +32,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import IDENTICAL, Verdict
+from analysis_sql.comparisons import IDENTICAL, Verdict
 from analysis_sql.interval_kinds import ABOUT
 from analysis_sql.intervals.counts import RunTerms, for_new_runs
 from benchmark_spec.protocol import EPISODES, IntervalKind

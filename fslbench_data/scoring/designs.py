@@ -22,9 +22,9 @@ from analysis_sql.leave_one_out.episodes import EpisodeDesign, padded
 from analysis_sql.leave_one_out.leave_one_out import Design, FirstTasks
 from benchmark_spec.protocol import IntervalKind, suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.tasks import Episodes, TaskSetInfo, by_class, padded_lists
-from fslbench_data.tasks.allway import Parts
-from fslbench_data.tasks.draw import Pool, Wanted, classes_of_images
+from fslbench_data.sampling.allway import Parts
+from fslbench_data.sampling.draw import Pool, Wanted
+from fslbench_data.tasks import Episodes, TaskSetInfo, by_class, classes_of_images, padded_lists
 
 
 class Units(Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,6 @@ from analysis_sql.leave_one_out.leave_one_out import Design
 from benchmark_spec.errors import (
     FSLBenchWarning,
     SpecError,
-    SubmissionError,
     TaskLogError,
     listing,
     many,
@@ -34,8 +33,8 @@ from fslbench_data.scoring.own_release import (
     own_log,
     release_of,
 )
-from fslbench_data.submission.bindings import Method
-from fslbench_data.submission.reading import is_all_ways, is_log, several_logs
+from fslbench_data.submission.model import Method
+from fslbench_data.submission.reading import is_all_ways, several_logs
 
 if TYPE_CHECKING:
     from fslbench_data.scoring.draw_log import DrawLog
@@ -313,25 +312,3 @@ def _results(log: TaskLog, sets: Sequence[OwnTasks], task_set: Ints, task_id: In
     if log.run_column:
         columns["run"] = named(log.run, log.runs)
     return pa.table(columns)
-
-
-def log_of(sources: object, **options: Any) -> OwnLog | None:
-    """Return the log that is given in place of submissions, if any; refuse logs beside others.
-
-    `options` are further ones of :func:`open_log`.
-    """
-    several = several_logs(sources) or [sources]
-    logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
-    if not logs:
-        return None
-    if len(several) == 1 and isinstance(logs[0], OwnLog):
-        return logs[0]
-    if len(logs) < len(several) or any(isinstance(log, OwnLog) for log in logs):
-        raise SubmissionError(
-            "a log of one's own tasks stands beside other results",
-            where=listing([str(source) for source in several], 4),
-            expected="one log, or several files or frames of logs: only methods on the same tasks "
-            "are compared",
-            fix="give the logs by themselves, such as fb.open_log([one, other])",
-        )
-    return open_log(sources, **options)

@@ -19,8 +19,7 @@ from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
 from benchmark_spec.protocol import OWN_OPEN, TaskSetName, suite_of
 from fslbench_data.release.folder import ReleaseFiles
 from fslbench_data.release.release import Release
-from fslbench_data.submission.bindings import Method
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Method, Submission
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated

@@ -26,8 +26,7 @@ from benchmark_spec.protocol import EPISODES, OWN, OWN_OPEN, LoggedProtocol, Sui
 from fslbench_data.release.release import load_release, split_of
 from fslbench_data.scoring.own_release import OwnTasks, Pool, digest_of, numbered
 from fslbench_data.scoring.task_log import TaskLog
-from fslbench_data.tasks import TaskSetInfo
-from fslbench_data.tasks.draw import check_images
+from fslbench_data.tasks import TaskSetInfo, check_images
 from fslbench_data.validation.log_source import numbers_by_id, texts_by_id
 from fslbench_data.validation.rows import Group
 

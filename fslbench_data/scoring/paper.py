@@ -8,7 +8,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparisons import Verdict
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
 from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, suite_of

@@ -28,15 +28,14 @@ from analysis_sql.planning.variance_budget import Components, LikelyComponents, 
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, many
 from benchmark_spec.protocol import Protocol, suite_of
 from fslbench_data.release.release import Release, load_release
+from fslbench_data.sampling.draw import enough_tasks, number_of_tasks
 from fslbench_data.scoring.designs import left_out_design
-from fslbench_data.scoring.open_log import log_of
 from fslbench_data.scoring.own_release import OwnLog
 from fslbench_data.scoring.scores import Signature, rule_of
-from fslbench_data.scoring.selection import features_in, reference_results, whole_name
+from fslbench_data.scoring.selection import features_in, log_of, reference_results, whole_name
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Source
 from fslbench_data.tasks import TaskSetInfo, names_of
-from fslbench_data.tasks.draw import enough_tasks, number_of_tasks
 from fslbench_data.validation.per_class import by_run, class_counts, class_differences, rows_of
 from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated, counts_on, validate

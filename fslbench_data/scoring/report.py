@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS
-from analysis_sql.ranking.multiple_comparisons import VerdictCounts, count_verdicts
+from analysis_sql.multiple_comparisons import VerdictCounts, count_verdicts
 from benchmark_spec.errors import many
 from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.own_release import LogFacts

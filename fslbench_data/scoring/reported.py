@@ -22,9 +22,9 @@ from msgspec.structs import asdict
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from analysis_sql.comparison.verdicts import constant_p
-from analysis_sql.intervals.bounds import variance_factor
+from analysis_sql.comparisons import constant_p
 from analysis_sql.intervals.intervals import check_level
+from analysis_sql.leave_one_out.design import variance_factor
 from benchmark_spec.catalogue import plain, unknown_split
 from benchmark_spec.errors import (
     AccuracyError,
@@ -139,7 +139,7 @@ class Design(Struct, frozen=True):
     def image_factor(self) -> float:
         """How many times wider an interval for new images is, at most.
 
-        By Hoeffding's bound with the share K m/(C N) (:mod:`analysis_sql.intervals.bounds`).
+        By Hoeffding's bound with the share K m/(C N) (:func:`variance_factor`).
         """
         shown = self.ways * (self.shots + self.queries)
         return sqrt(variance_factor(self.tasks, shown / (self.classes * self.images)))

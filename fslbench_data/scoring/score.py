@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from analysis_sql.class_aware.kinds import CLASS_AWARE
 from analysis_sql.interval_kinds import Designs
-from analysis_sql.intervals.bounds import near_perfect
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.multiple_comparisons import saturation
+from analysis_sql.intervals.intervals import near_perfect
+from analysis_sql.multiple_comparisons import saturation
 from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
@@ -46,10 +46,9 @@ from fslbench_data.scoring.selection import (
 )
 from fslbench_data.scoring.task_log import log_table
 from fslbench_data.scoring.task_set_report import TaskSetReport, primary_sets
-from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.columns import TableKind
 from fslbench_data.submission.merging import merge, renamed
-from fslbench_data.submission.model import Source, Submission
+from fslbench_data.submission.model import Method, Source, Submission
 from fslbench_data.submission.reading import is_all_ways, is_log
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.log_source import table_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field, structs
 
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparisons import Verdict
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, ESTIMANDS, Designs, kinds_of
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, Interval, intervals
@@ -17,13 +17,13 @@ from benchmark_spec.protocol import IntervalKind
 from benchmark_spec.version import __version__
 from fslbench_data.release.release import Release
 from fslbench_data.scoring.designs import Units
-from fslbench_data.submission.bindings import Stopping
+from fslbench_data.submission.model import Stopping
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.rows import Group
 from fslbench_data.validation.validate import Validated
 
 if TYPE_CHECKING:
-    from analysis_sql.intervals.bounds import NearPerfect, Saturation
+    from analysis_sql.intervals.intervals import NearPerfect, Saturation
     from analysis_sql.intervals.stopping import SequenceInterval
 
 T = TypeVar("T")

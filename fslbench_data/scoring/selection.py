@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,11 +19,11 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.schemas import SUBMISSION
 from fslbench_data.release.release import Release
-from fslbench_data.scoring.open_log import log_of
+from fslbench_data.scoring.open_log import open_log
 from fslbench_data.scoring.own_release import OwnLog
-from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Source, Submission
+from fslbench_data.submission.model import Method, Source, Submission
+from fslbench_data.submission.reading import is_log, several_logs
 from fslbench_data.tasks import TaskSetInfo, names_of, task_set_names
 from fslbench_data.validation.rules import RULES
 from fslbench_data.validation.validate import Validated
@@ -367,3 +367,25 @@ def validate(
         return own.answers
     sources = cast("Source | Sequence[Source]", submission)
     return by_rules(sources, release, taken=taken, allow_unbound=allow_unbound)
+
+
+def log_of(sources: object, **options: Any) -> OwnLog | None:
+    """Return the log that is given in place of submissions, if any; refuse logs beside others.
+
+    `options` are further ones of :func:`open_log`.
+    """
+    several = several_logs(sources) or [sources]
+    logs = [source for source in several if isinstance(source, OwnLog) or is_log(source)]
+    if not logs:
+        return None
+    if len(several) == 1 and isinstance(logs[0], OwnLog):
+        return logs[0]
+    if len(logs) < len(several) or any(isinstance(log, OwnLog) for log in logs):
+        raise SubmissionError(
+            "a log of one's own tasks stands beside other results",
+            where=listing([str(source) for source in several], 4),
+            expected="one log, or several files or frames of logs: only methods on the same tasks "
+            "are compared",
+            fix="give the logs by themselves, such as fb.open_log([one, other])",
+        )
+    return open_log(sources, **options)

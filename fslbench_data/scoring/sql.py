@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, cast
 import pyarrow as pa
 from msgspec import Struct
 
-from analysis_sql.queries.limits import MEMORY, memory_bytes
+from analysis_sql.query_limits import MEMORY, memory_bytes
 from benchmark_spec import schemas
 from benchmark_spec.errors import QueryError
 from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table
-from fslbench_data.scoring.open_log import log_of
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
-from fslbench_data.scoring.selection import Sources
+from fslbench_data.scoring.selection import Sources, log_of
 from fslbench_data.scoring.task_set_report import (
     COMPARISONS,
     SCORES,
@@ -31,8 +30,7 @@ from fslbench_data.scoring.task_set_report import (
     score_batch,
 )
 from fslbench_data.submission.model import Source, Submission
-from fslbench_data.validation.by_image import open_submissions
-from fslbench_data.validation.validate import validate
+from fslbench_data.validation.validate import open_submissions, validate
 
 if TYPE_CHECKING:
     import duckdb
@@ -113,7 +111,7 @@ def connect(
         It has the views of :data:`VIEWS` and of ``analysis_sql/queries``, no access to files,
         network, extensions and Python's variables, and a locked configuration.
     """
-    from analysis_sql.queries.engine import open_database
+    from analysis_sql.engine import open_database
 
     return open_database(tables(release, submissions, allow_unbound=allow_unbound), memory=memory)
 
@@ -216,7 +214,7 @@ def only_named(
 
 def described(connection: duckdb.DuckDBPyConnection) -> list[tuple[str, str, str]]:
     """Return each view of a connection: its name, what it holds, and its columns with types."""
-    from analysis_sql.queries.engine import query_names, query_question
+    from analysis_sql.engine import query_names, query_question
 
     rows = []
     for name, text in {**VIEWS, **{name: query_question(name) for name in query_names()}}.items():

@@ -14,8 +14,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import Comparison, Verdict, conclusive, holm
-from analysis_sql.ranking.multiple_comparisons import AdjustedPairs, adjusted_pairs
+from analysis_sql.comparisons import Comparison, Verdict, conclusive, holm
+from analysis_sql.multiple_comparisons import AdjustedPairs, adjusted_pairs
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score, Signature

@@ -16,14 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.kinds import CLASS_AWARE
-from analysis_sql.comparison.pairs import PairArrays, Pairs, PrimaryKind, pair_arrays
-from analysis_sql.comparison.verdicts import (
+from analysis_sql.comparisons import (
     NOT_ESTIMABLE,
     VERDICTS,
     Comparison,
+    PairArrays,
     PairColumns,
+    Pairs,
+    PrimaryKind,
     Verdict,
     direct_verdicts,
+    pair_arrays,
 )
 from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, Designs, kinds_of, pair_p
 from analysis_sql.intervals.arrays import Ints
@@ -31,7 +34,7 @@ from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import Interval
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
-from analysis_sql.ranking.multiple_comparisons import (
+from analysis_sql.multiple_comparisons import (
     FEW_TASKS,
     NO_EVIDENCE,
     Evidence,

@@ -18,9 +18,8 @@ from benchmark_spec.errors import (
     listing,
     quoted,
 )
-from fslbench_data.submission.bindings import Binding, GroupKey, Method
 from fslbench_data.submission.columns import TEXTS, TYPES, canonical
-from fslbench_data.submission.model import Source, Submission, open_all
+from fslbench_data.submission.model import Binding, GroupKey, Method, Source, Submission, open_all
 
 
 def merge(sources: Source | Sequence[Source], source: str = "") -> Submission:

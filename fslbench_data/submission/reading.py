@@ -329,6 +329,42 @@ def read_parquet(path: Path) -> pa.Table:
     return table
 
 
+def read_parquet_table(
+    path: Path,
+    where: str,
+    *,
+    names: bool = False,
+    group: int | None = None,
+) -> pa.Table:
+    """Read a Parquet file of a release, or one row group of it.
+
+    Raises an error of Arrow, or an UnreadableError if its footer claims other numbers of rows.
+
+    Parameters
+    ----------
+    names
+        Read the columns of names as dictionaries.
+    group
+        A row group; -1 reads no rows, but adds the numbers of rows and row groups to the metadata.
+    """
+    file = pq.ParquetFile(path, pre_buffer=False)
+    metadata, schema = file.metadata, file.schema_arrow
+    if group == -1:
+        numbers = {"rows": str(metadata.num_rows), "row_groups": str(metadata.num_row_groups)}
+        schema = schema.with_metadata({**(schema.metadata or {}), **numbers})
+        return pa.Table.from_batches([], schema)
+    if names:
+        file = pq.ParquetFile(path, read_dictionary=name_columns(schema), pre_buffer=False)
+    if group is None:
+        table, rows = file.read(use_threads=False), metadata.num_rows
+    else:
+        table = file.read_row_group(group, use_threads=False)
+        rows = metadata.row_group(group).num_rows
+    check_rows(table.num_rows, rows, where)
+    table.validate(full=True)
+    return table
+
+
 def _read_in_batches(file: pq.ParquetFile) -> pa.Table:
     """Read in batches: at once, lists would take ten times their memory, and twice the time."""
     batches = file.iter_batches(batch_size=_BATCH_ROWS, use_threads=False)

@@ -18,10 +18,9 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.naming import check_method_name
 from benchmark_spec.protocol import suite_of
-from fslbench_data.submission.bindings import Binding, GroupKey, Method, Stopping
 from fslbench_data.submission.columns import NAMES, canonical
 from fslbench_data.submission.frames import frame_table
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Binding, GroupKey, Method, Stopping, Submission
 from fslbench_data.tasks import Episodes, Task, TaskSet, TaskSetInfo
 
 

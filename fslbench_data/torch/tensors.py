@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset
 
 from benchmark_spec.errors import MethodFailedError, PredictionError, SpecError
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 from fslbench_data.release.pictures import picture_paths
 from fslbench_data.release.release import Release
 from fslbench_data.submission.recorder import Recorder, array_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,7 @@ from benchmark_spec.errors import (
 from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission.columns import NAMES, TableKind, canonical
-from fslbench_data.submission.model import Source, Submission, open_all
-from fslbench_data.submission.reading import is_by_image
+from fslbench_data.submission.model import Submission
 from fslbench_data.tasks import TaskSet
 from fslbench_data.validation.log_source import table_of
 from fslbench_data.validation.rows import Rows, numbered
@@ -43,12 +42,6 @@ _BY_IMAGE = TableKind(
 )
 _LISTS = {"predicted": "predictions", "second": "second"}
 """By column of class ids: the submission's column of lists."""
-
-
-def open_submissions(sources: Source | Sequence[Source], release: Release) -> list[Submission]:
-    """Read submissions as :func:`open_all` does, also those with a row per image."""
-    several: Any = sources if isinstance(sources, list | tuple) else [sources]
-    return open_all([by_task(each, release) if is_by_image(each) else each for each in several])
 
 
 def by_task(source: Any, release: Release) -> Submission:

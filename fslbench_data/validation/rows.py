@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from analysis_sql.engine import new_database, view_by_task, working_database
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.intervals.counts import EXACT, RightQueries, run_means
-from analysis_sql.queries.engine import new_database, view_by_task, working_database
 from benchmark_spec.errors import (
     FSLBenchError,
     MissingTaskError,
@@ -25,9 +25,8 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.protocol import MAX_QUERIES, suite_of
 from fslbench_data.release.release import Release
-from fslbench_data.submission.bindings import Binding, GroupKey
 from fslbench_data.submission.columns import marks
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Binding, GroupKey, Submission
 from fslbench_data.tasks import TaskSetInfo
 from fslbench_data.validation.predictions import Labels, Predictions
 

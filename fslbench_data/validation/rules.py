@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from analysis_sql.engine import broken
 from analysis_sql.intervals.arrays import Bools, Ints
 from analysis_sql.intervals.stopping import misleading_capital, tolerable_capital
-from analysis_sql.queries.engine import broken
 from benchmark_spec.errors import (
     ContradictionError,
     CountError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +14,11 @@ from msgspec.structs import replace
 from analysis_sql.intervals.counts import Counts
 from benchmark_spec.errors import FSLBenchError, UnreadableError, many
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.columns import marks
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Source, Submission
-from fslbench_data.validation.by_image import open_submissions
+from fslbench_data.submission.model import Method, Source, Submission, open_all
+from fslbench_data.submission.reading import is_by_image
+from fslbench_data.validation.by_image import by_task
 from fslbench_data.validation.rows import Group, Rows, numbered, sum_runs
 from fslbench_data.validation.rules import RULES, Rules
 
@@ -132,3 +133,9 @@ def _marked(table: Rows) -> dict[str, Method]:
     for name in sorted(table.inductive & methods.keys()):
         replace(methods[name], inductive=True)  # a transductive one raises an error
     return methods
+
+
+def open_submissions(sources: Source | Sequence[Source], release: Release) -> list[Submission]:
+    """Read submissions as :func:`open_all` does, also those with a row per image."""
+    several: Any = sources if isinstance(sources, list | tuple) else [sources]
+    return open_all([by_task(each, release) if is_by_image(each) else each for each in several])

@@ -24,7 +24,7 @@ from benchmark_spec.extras import require
 from builders.sources.image_set import Progress, silent
 from builders.sources.lists import group_of, linked
 from builders.sources.packaged import groceries
-from fslbench_data.files.pictures import Picture, decode
+from fslbench_data.pictures import Picture, decode
 from studies.checks._packages import fetched
 
 SHRINK = (6, 5, 7)

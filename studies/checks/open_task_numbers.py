@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmark_spec.catalogue import catalogue, lookup
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol
 from builders.sampling.balanced import most_tasks
-from fslbench_data.tasks.draw import draw_open
+from fslbench_data.sampling.draw import draw_open
 
 SEEDS = 100
 

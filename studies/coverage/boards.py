@@ -9,7 +9,7 @@ Three rules say "no", each with one-sided paired tests at a = 5 %:
 
 leader
     The leader is better at a/(M - 1): the rule of leaderboards
-    (:mod:`analysis_sql.ranking.multiple_comparisons`).
+    (:mod:`analysis_sql.multiple_comparisons`).
 holm
     The leader is better after Holm's adjustment over all pairs.
 step-down
@@ -25,9 +25,9 @@ import numpy as np
 from scipy.special import stdtr
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import conclusive, holm
+from analysis_sql.comparisons import conclusive, holm
 from analysis_sql.intervals.counts import Counts
-from analysis_sql.ranking.multiple_comparisons import ahead_p, could_be_best, lead, leader_of
+from analysis_sql.multiple_comparisons import ahead_p, could_be_best, lead, leader_of
 from studies.common import Array, head, marked, row, spread_out
 
 METHODS, TASKS = (2, 5, 10, 40), (13, 30, 200, 600)

@@ -33,7 +33,7 @@ from analysis_sql.intervals.counts import RunTerms, for_new_runs
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.draw import draw_closed
+from fslbench_data.sampling.draw import draw_closed
 from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.nearest_means import (
     DIMENSIONS,

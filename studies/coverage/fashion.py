@@ -20,7 +20,7 @@ from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
 from builders.sources.packages import fetch
 from builders.sources.source import source_of
-from fslbench_data.tasks.draw import draw_open
+from fslbench_data.sampling.draw import draw_open
 from studies.common import Array, head, marked, row, spread_out
 from studies.coverage import real
 from studies.coverage.judged import Judged, judge

@@ -18,7 +18,7 @@ import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open
+from fslbench_data.sampling.draw import DrawnTasks, draw_closed, draw_open
 from studies.common import Array, head, marked, row, spread_out
 from studies.coverage.judged import Judged, Summary, closed, judge, together
 

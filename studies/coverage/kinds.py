@@ -21,7 +21,7 @@ import numpy as np
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.draw import draw_open
+from fslbench_data.sampling.draw import draw_open
 from studies.common import LEVEL, Array, head, row, spread_out
 
 PROTOCOL = Protocol(5, 5, 5)

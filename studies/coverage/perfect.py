@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from analysis_sql.intervals.bounds import near_perfect
-from analysis_sql.intervals.intervals import Interval
+from analysis_sql.intervals.intervals import Interval, near_perfect
 from studies.common import LEVEL, Array, head, row
 from studies.coverage.bootstrap import bca_intervals
 

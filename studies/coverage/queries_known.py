@@ -25,7 +25,7 @@ from analysis_sql.intervals.counts import RightQueries
 from analysis_sql.leave_one_out.design import TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import LeaveOneOut, leave_one_out
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_pooled, first_image_ids
+from fslbench_data.sampling.draw import DrawnTasks, draw_closed, draw_pooled, first_image_ids
 from studies.common import LEVEL, Array, Z, head, marked, row, spread_out
 from studies.coverage import fashion
 from studies.coverage.leave_one_out.lines import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.draw import DrawnTasks, draw_open
+from fslbench_data.sampling.draw import DrawnTasks, draw_open
 from studies.common import Array
 from studies.coverage.judged import Judged, judge
 

@@ -24,7 +24,7 @@ from scipy.stats import chi2
 from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths
 from analysis_sql.class_aware.superclasses import SuperclassDesign
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.draw import draw_open
+from fslbench_data.sampling.draw import draw_open
 from studies.common import LEVEL, Array, Z, head, marked, row, spread_out
 from studies.coverage.gaussian import DIMENSIONS, WAY, answers
 

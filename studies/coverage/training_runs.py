@@ -39,14 +39,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import INCONCLUSIVE, conclusive, holm
+from analysis_sql.comparisons import INCONCLUSIVE, conclusive, holm
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, pair_p
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.leave_one_out.design import LeftOut, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from benchmark_spec.protocol import IntervalKind, Protocol
-from fslbench_data.tasks.draw import DrawnTasks, draw_closed, draw_open
+from fslbench_data.sampling.draw import DrawnTasks, draw_closed, draw_open
 from studies.common import LEVEL, Array, Z, head, marked, row
 from studies.coverage.nearest_means import OF_CLASSES, OF_IMAGES, correct, in_part_own
 

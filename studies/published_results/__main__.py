@@ -20,9 +20,8 @@ from benchmark_spec.errors import FSLBenchError, SourceError, listing
 from benchmark_spec.extras import require
 from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, TaskSetName
 from fslbench_data.release.release import Release, load_release
-from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Method, Submission
 from fslbench_data.tasks import TaskSetInfo
 
 HEADS = ("LR", "NCC", "finetune", "matchingnet")

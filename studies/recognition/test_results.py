@@ -12,9 +12,8 @@ from click.testing import CliRunner
 import fslbench_data as fb
 from fslbench_data.cli import main
 from fslbench_data.release.release import Release
-from fslbench_data.submission.bindings import Binding
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Binding, Submission
 from studies.recognition.__main__ import main as recognition
 from studies.recognition.__main__ import recognise_tasks, together
 from studies.recognition.statistics import Finding

@@ -16,8 +16,8 @@ from functools import partial
 
 import numpy as np
 
+from fslbench_data.sampling.draw import draw_closed
 from fslbench_data.scoring.reported import reported
-from fslbench_data.tasks.draw import draw_closed
 from studies.common import Array, Z, head, marked, row
 from studies.coverage.few_appearances import CENTRES, CROPS, EUROSAT, QUESTIONS, TIERED, Line
 from studies.coverage.nearest_means import OF_IMAGES, correct, in_part_own

@@ -17,7 +17,8 @@ from builders.sampling.counterfactual import versions
 from builders.training.images import TrainingImages
 from builders.training.settings import RunSettings
 from fslbench_data.release.release import load_release
-from fslbench_data.tasks.draw import DrawnTasks, groups_of
+from fslbench_data.sampling.draw import DrawnTasks
+from fslbench_data.tasks import groups_of
 from studies.common import Array
 from studies.truth import trained
 from studies.truth.measures import counterfactual_tasks, ladder_tasks

@@ -19,7 +19,8 @@ import numpy as np
 from benchmark_spec.protocol import Protocol
 from builders.sampling.counterfactual import versions
 from fslbench_data.release.release import load_release
-from fslbench_data.tasks.draw import DrawnTasks, groups_of
+from fslbench_data.sampling.draw import DrawnTasks
+from fslbench_data.tasks import groups_of
 from studies.common import Array
 from studies.truth.measures import (
     MEASURES,

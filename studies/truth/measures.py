@@ -15,7 +15,7 @@ from analysis_sql.bias import ClassSpread, excess, worst_class
 from benchmark_spec.protocol import Protocol
 from builders.sampling.attribute_biased import draw_ladder, image_attributes
 from builders.sampling.counterfactual import Versions, draw_counterfactual
-from fslbench_data.tasks.draw import DrawnTasks
+from fslbench_data.sampling.draw import DrawnTasks
 from studies.common import Array
 
 TASKS = 200

@@ -31,7 +31,7 @@ from builders.training.settings import (
 )
 from builders.training.trained import Trained, load_trained
 from fslbench_data.release.release import load_release
-from fslbench_data.tasks.draw import DrawnTasks
+from fslbench_data.sampling.draw import DrawnTasks
 from studies.common import Array
 from studies.truth.measures import (
     counterfactual_tasks,

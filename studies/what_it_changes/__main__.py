@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import BETTER, WORSE
+from analysis_sql.comparisons import BETTER, WORSE
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release, load_release
 from fslbench_data.scoring.report import Report

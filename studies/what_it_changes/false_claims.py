@@ -26,13 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.pairs import pair_arrays
-from analysis_sql.comparison.verdicts import BETTER, WORSE
+from analysis_sql.comparisons import BETTER, WORSE, pair_arrays
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, Designs
 from analysis_sql.intervals.counts import Counts
 from analysis_sql.leave_one_out.leave_one_out import FirstTasks
 from benchmark_spec.protocol import IntervalKind
-from fslbench_data.tasks.draw import DrawnTasks
+from fslbench_data.sampling.draw import DrawnTasks
 from studies.common import LEVEL, Array, head, row
 from studies.coverage.leave_one_out.data_sets import task_design
 from studies.coverage.leave_one_out.holm import (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fslbench_data as fb
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparisons import Verdict
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 
 CLAIMED = (Verdict.BETTER, Verdict.WORSE)

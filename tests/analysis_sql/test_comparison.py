@@ -13,25 +13,26 @@ from msgspec.structs import replace
 from scipy import stats
 from scipy.stats import ttest_rel
 
-from analysis_sql.class_aware.design import ClassDesign
+from analysis_sql import comparisons as pairs
+from analysis_sql import multiple_comparisons as told_apart_module
+from analysis_sql.class_aware.design import ClassDesign, disjoint_tasks
 from analysis_sql.class_aware.kinds import NEW_CLASSES
-from analysis_sql.comparison import pairs
-from analysis_sql.comparison.pairs import PrimaryKind, pair_arrays, pair_differences
-from analysis_sql.comparison.verdicts import (
+from analysis_sql.comparisons import (
     VERDICTS,
+    PrimaryKind,
     Verdict,
     conclusive,
     direct_verdicts,
     holm,
+    pair_arrays,
+    pair_differences,
     paired_p,
     paired_verdicts,
 )
-from analysis_sql.intervals.bounds import disjoint_tasks
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import halfwidths
 from analysis_sql.intervals.sign_flip import sign_flips
-from analysis_sql.ranking import multiple_comparisons as told_apart_module
-from analysis_sql.ranking.multiple_comparisons import (
+from analysis_sql.multiple_comparisons import (
     adjusted_pairs,
     ahead_p,
     could_be_best,

@@ -16,11 +16,23 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from scipy.special import stdtr
 
-from analysis_sql.comparison.pairs import PrimaryKind, pair_arrays, pair_differences
-from analysis_sql.comparison.verdicts import VERDICTS, Verdict, paired_p
-from analysis_sql.intervals.bounds import disjoint_tasks, near_perfect, zero_bound
+from analysis_sql.class_aware.design import disjoint_tasks
+from analysis_sql.comparisons import (
+    VERDICTS,
+    PrimaryKind,
+    Verdict,
+    pair_arrays,
+    pair_differences,
+    paired_p,
+)
 from analysis_sql.intervals.counts import Counts, Moments, RunTerms, for_new_runs, run_terms
-from analysis_sql.intervals.intervals import Interval, halfwidths, interval
+from analysis_sql.intervals.intervals import (
+    Interval,
+    halfwidths,
+    interval,
+    near_perfect,
+    zero_bound,
+)
 from analysis_sql.intervals.power import detectable_difference, detectable_factor
 from analysis_sql.intervals.random_stream import Stream
 from analysis_sql.intervals.sign_flip import sign_flips

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmark_spec.errors import RefusedPictureError, SourceError
-from fslbench_data.files import pictures
-from fslbench_data.files.pictures import decode, formats, rgb
+from fslbench_data import pictures
+from fslbench_data.pictures import decode, formats, rgb
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `report`")
 

@@ -11,8 +11,7 @@ from benchmark_spec.manifest import Manifest
 from fslbench_data.release.release import load_release
 from fslbench_data.sandbox.limits import Limits
 from fslbench_data.sandbox.reader import read_bounded
-from fslbench_data.submission.bindings import read_metadata
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Submission, read_metadata
 from fslbench_data.validation.validate import validate
 
 LIMITS = Limits(file_bytes=1 << 20, rows=10_000, list_values=100_000, names=50)

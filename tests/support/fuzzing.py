@@ -26,8 +26,7 @@ from benchmark_spec.errors import FSLBenchError
 from fslbench_data.release.release import load_release
 from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.sandbox.reader import read_bounded
-from fslbench_data.submission.bindings import METADATA_KEY, read_metadata
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import METADATA_KEY, Submission, read_metadata
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.validation.validate import validate
 

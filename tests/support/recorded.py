@@ -8,8 +8,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 import fslbench_data as fb
-from fslbench_data.submission.bindings import Binding, Method
 from fslbench_data.submission.columns import NAMES, canonical
+from fslbench_data.submission.model import Binding, Method
 
 
 def recorded(tasks: Any, counts: Any, name: str = "mine", **about: Any) -> fb.Submission:

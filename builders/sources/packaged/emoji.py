@@ -29,7 +29,7 @@ from builders.sources.lists import group_of, linked
 from builders.sources.packages import unpacked
 from builders.sources.pictures import check_file, open_picture
 from builders.sources.source import Source
-from fslbench_data.files.pictures import Picture, decode
+from fslbench_data.pictures import Picture, decode
 
 OPENMOJI = "openmoji/package/color/svg"
 GOOGLE = "emoji-datasource-google/package/img/google/64"

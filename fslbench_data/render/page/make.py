@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from analysis_sql.comparison.verdicts import VERDICTS
+from analysis_sql.comparisons import VERDICTS
 from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.errors import OutputError, SpecError, many
 from benchmark_spec.protocol import IntervalKind

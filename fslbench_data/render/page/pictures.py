@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from benchmark_spec.errors import SpecError, UnknownNameError
 from benchmark_spec.manifest import Dataset
 from benchmark_spec.protocol import INTER_CLASS, suite_of
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 from fslbench_data.release.pictures import picture_paths, some_pictures
 from fslbench_data.release.release import Release
 from fslbench_data.render.templating import template

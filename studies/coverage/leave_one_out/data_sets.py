@@ -26,7 +26,7 @@ from scipy.special import gammaln
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.leave_one_out.design import LEAST_APPEARANCES, LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.leave_one_out import Influences, LeaveOneOut
-from fslbench_data.tasks.draw import DrawnTasks
+from fslbench_data.sampling.draw import DrawnTasks
 from studies.common import Array
 from studies.coverage import fashion, hangul
 from studies.coverage.judged import judge

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis_sql.comparison.verdicts import conclusive, holm
+from analysis_sql.comparisons import conclusive, holm
 from analysis_sql.leave_one_out.design import LEFT_OUT
 from analysis_sql.leave_one_out.leave_one_out import leave_one_out
 from benchmark_spec.protocol import Protocol

@@ -35,7 +35,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from benchmark_spec.protocol import Protocol
-from fslbench_data.tasks.draw import (
+from fslbench_data.sampling.draw import (
     DrawnTasks,
     draw_closed,
     draw_open,

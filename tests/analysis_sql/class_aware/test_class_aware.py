@@ -17,11 +17,10 @@ from analysis_sql.class_aware.intervals import mixtures_of, relative_halfwidths,
 from analysis_sql.class_aware.kinds import NEW_CLASSES, NEW_SUPERCLASSES
 from analysis_sql.class_aware.likelihood import Shares, grid, points, variance_components
 from analysis_sql.class_aware.superclasses import Grid, SuperclassDesign, weighted
-from analysis_sql.comparison.verdicts import Verdict, paired_p
-from analysis_sql.intervals.bounds import zero_bound
+from analysis_sql.comparisons import Verdict, paired_p
 from analysis_sql.intervals.counts import Counts, Moments
-from analysis_sql.intervals.intervals import interval
-from analysis_sql.ranking.multiple_comparisons import ahead_p, evidence, saturation
+from analysis_sql.intervals.intervals import interval, zero_bound
+from analysis_sql.multiple_comparisons import ahead_p, evidence, saturation
 from benchmark_spec.errors import SpecError
 
 

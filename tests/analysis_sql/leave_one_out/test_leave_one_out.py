@@ -8,7 +8,7 @@ from leave_one_out_tasks import uniform_tasks, values_on
 from scipy import stats
 from scipy.stats import norm, t
 
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql.comparisons import Verdict
 from analysis_sql.intervals.counts import Counts, RightQueries
 from analysis_sql.leave_one_out.design import FITTED, LEFT_OUT, TaskDesign
 from analysis_sql.leave_one_out.episodes import EpisodeDesign
@@ -18,7 +18,7 @@ from analysis_sql.leave_one_out.leave_one_out import (
     LeftOutKind,
     leave_one_out,
 )
-from analysis_sql.ranking.multiple_comparisons import ahead_p, lead
+from analysis_sql.multiple_comparisons import ahead_p, lead
 from benchmark_spec.errors import SpecError
 
 SUPERCLASSES = np.repeat(np.arange(6), 2)

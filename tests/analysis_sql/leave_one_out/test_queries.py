@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from analysis_sql.comparison.verdicts import IDENTICAL, INCONCLUSIVE
+from analysis_sql.comparisons import IDENTICAL, INCONCLUSIVE
 from analysis_sql.intervals.counts import Counts, RightQueries
 from analysis_sql.leave_one_out import all_ways
 from analysis_sql.leave_one_out.all_ways import AllWayDesign, AllWaySums, squares_of_methods

@@ -49,7 +49,7 @@ from benchmark_spec.errors import SpecError
 from benchmark_spec.protocol import Protocol
 from builders.sampling.balanced import draw_balanced
 from builders.sampling.balanced import most_tasks as sampler_most_tasks
-from fslbench_data.tasks.draw import draw_open
+from fslbench_data.sampling.draw import draw_open
 
 
 @pytest.fixture

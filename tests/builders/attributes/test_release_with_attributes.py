@@ -20,7 +20,7 @@ from builders.release.verify import verify
 from builders.sources import image_folder
 from builders.sources.source import read_source, source_of
 from fslbench_data.release.release import load_release
-from fslbench_data.tasks.redraw import SAMPLER_VERSION
+from fslbench_data.sampling.redraw import SAMPLER_VERSION
 
 SPEC = """
 name = "drawn"

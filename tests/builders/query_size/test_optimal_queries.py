@@ -25,8 +25,8 @@ from builders.release.build import build_release
 from builders.release.verify import verify
 from builders.sampling import draw_task_set
 from fslbench_data.release.release import load_release
+from fslbench_data.sampling.redraw import EVIDENCE
 from fslbench_data.tasks import TaskSet, TaskSetInfo
-from fslbench_data.tasks.redraw import EVIDENCE
 
 pytest.importorskip("torch", reason="needs PyTorch, of the extra `builders`")
 

@@ -18,8 +18,9 @@ from builders.sampling import draw_again, draw_published
 from builders.sources.source import source_of
 from fslbench_data import Submission
 from fslbench_data.release.folder import embedded_folder
-from fslbench_data.tasks.draw import freeze, groups_of
-from fslbench_data.tasks.redraw import EVIDENCE
+from fslbench_data.sampling.draw import freeze
+from fslbench_data.sampling.redraw import EVIDENCE
+from fslbench_data.tasks import groups_of
 
 COLLECTIONS = ("digits", "groceries", "openclipart", "emoji", "fashion_mnist", "glyphs_sample")
 SLOW = ("openclipart", "emoji", "glyphs_sample", "mscoco")

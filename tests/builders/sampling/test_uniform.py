@@ -21,7 +21,7 @@ from benchmark_spec.protocol import PUBLISHED_PROTOCOLS, Protocol, TaskSetName
 from builders.release.verify import task_problems
 from builders.sampling import draw_again, draw_published, draw_task_set
 from builders.sampling.balanced import draw_balanced, draw_grouped, most_tasks, one_of_each
-from fslbench_data.tasks.draw import (
+from fslbench_data.sampling.draw import (
     KEPT,
     LARGE,
     Pool,

@@ -16,7 +16,7 @@ from builders.sources.export import check_folder, write_pictures
 from builders.sources.image_set import About
 from builders.sources.pictures import check_bytes, check_file, file_of, open_picture
 from builders.sources.source import read_source
-from fslbench_data.files.pictures import ORIENTATION, decode
+from fslbench_data.pictures import ORIENTATION, decode
 from fslbench_data.release.pictures import MARK, picture_name
 
 pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
@@ -266,7 +266,7 @@ def test_what_is_wrong_in_a_file(tmp_path, monkeypatch):
     assert check_bytes(unclear) == ("", "is refused: values of mode F outside 0 to 1")
     whole = _encoded(pil.fromarray(np.full((4, 4), 700, np.uint16)))
     assert check_bytes(whole) == (hashlib.sha256(whole).hexdigest(), "")
-    monkeypatch.setattr("fslbench_data.files.pictures.MOST_PIXELS", 1599)
+    monkeypatch.setattr("fslbench_data.pictures.MOST_PIXELS", 1599)
     assert check_bytes(data) == ("", "is refused: 40 x 40 pixels, more than 1,599")
 
 

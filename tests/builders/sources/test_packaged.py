@@ -21,7 +21,7 @@ from builders.sources.packaged.canaries import CANARY_IMAGES, FAMILIES, digest
 from builders.sources.packaged.canaries import pictures as canary_pictures
 from builders.sources.packaged.openclipart import read_text, sort_into_classes
 from builders.sources.source import source_of
-from fslbench_data.files.pictures import decode
+from fslbench_data.pictures import decode
 
 pil = pytest.importorskip("PIL.Image", reason="needs Pillow, of the extra `builders`")
 pytest.importorskip("resvg_py", reason="needs resvg-py, of the extra `builders`")
@@ -361,7 +361,7 @@ def test_look_sees_pixels_alone(tmp_path, monkeypatch):
     assert a.pixels == b.pixels != c.pixels
     assert a.sha256 != b.sha256
     assert (a.blank, white.blank) == (False, True)
-    monkeypatch.setattr("fslbench_data.files.pictures.MOST_PIXELS", 1199)
+    monkeypatch.setattr("fslbench_data.pictures.MOST_PIXELS", 1199)
     assert pictures.look(tmp_path / "a.png") == pictures.Look(a.sha256, None)
     (tmp_path / "a.png").write_bytes(b"no image")
     with pytest.raises(SourceError, match="no image of a known format"):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from benchmark_spec.errors import DriftError, SpecError, UnknownNameError
 from fslbench_data import Submission, evaluate, merge, score
-from fslbench_data.submission.bindings import Stopping
+from fslbench_data.submission.model import Stopping
 from fslbench_data.validation.rules import check_may_stop
 
 ONE_SHOT = {"features": "pixels", "task_sets": "open-5w1s1q"}

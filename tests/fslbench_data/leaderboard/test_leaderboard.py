@@ -31,8 +31,7 @@ from fslbench_data.leaderboard.tables import leaderboard_csv, leaderboard_tables
 from fslbench_data.release.release import load_release
 from fslbench_data.sandbox.limits import LIMITS
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.bindings import Method
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Method, Submission
 
 REPO, DIGEST = "org/results", "0123456789abcdef" * 4
 

@@ -10,7 +10,7 @@ from scipy.stats import t, ttest_rel
 from analysis_sql.class_aware.design import ClassDesign
 from analysis_sql.intervals.counts import Counts, Moments
 from analysis_sql.intervals.intervals import interval
-from analysis_sql.ranking.multiple_comparisons import ahead_p, could_be_best, lead
+from analysis_sql.multiple_comparisons import ahead_p, could_be_best, lead
 from benchmark_spec.protocol import TaskSetName
 from fslbench_data.leaderboard import standing as module
 from fslbench_data.leaderboard.leaderboard import leaderboard, unique_labels

@@ -23,8 +23,8 @@ from recorded import in_run, recorded, recorded_sets
 from typesetting import typeset
 
 import fslbench_data as fb
+from analysis_sql.engine import run_query
 from analysis_sql.intervals.intervals import Interval
-from analysis_sql.queries.engine import run_query
 from benchmark_spec.errors import FSLBenchWarning, OutputError, SpecError, SubmissionError
 from fslbench_data.cli.options import FORMATS, Output
 from fslbench_data.cli.sql import _write

@@ -20,9 +20,10 @@ from hostile_parquet import NUM_ROWS, Parquet, put, with_page
 from msgspec.structs import replace
 from processes import python
 
-from analysis_sql.queries.engine import run_query
+from analysis_sql.engine import run_query
 from benchmark_spec import errors
 from benchmark_spec.errors import QueryError
+from fslbench_data.sampling.draw import Pool
 from fslbench_data.sandbox import client
 from fslbench_data.sandbox.client import (
     QueryProcess,
@@ -34,9 +35,13 @@ from fslbench_data.sandbox.limits import LIMITS, LOG_LIMITS, MIB
 from fslbench_data.scoring.score import interval
 from fslbench_data.scoring.sql import connect, tables
 from fslbench_data.scoring.task_log import TaskLog
-from fslbench_data.submission.bindings import METADATA_KEY, Binding, Method, written_metadata
-from fslbench_data.submission.model import Submission
-from fslbench_data.tasks.draw import Pool
+from fslbench_data.submission.model import (
+    METADATA_KEY,
+    Binding,
+    Method,
+    Submission,
+    written_metadata,
+)
 from fslbench_data.validation.log_source import numbers_by_id
 
 TooLarge, Unreadable, Schema = errors.TooLargeError, errors.UnreadableError, errors.SchemaError

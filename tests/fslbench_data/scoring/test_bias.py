@@ -13,7 +13,7 @@ from scipy import stats
 
 from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli.options import Output
-from fslbench_data.cli.report_output import write_bias
+from fslbench_data.cli.score import write_bias
 from fslbench_data.release.release import load_release
 from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.bias import bias

@@ -27,8 +27,8 @@ from builders.sampling import draw_task_set
 from builders.sources.image_set import About
 from fslbench_data.leaderboard.leaderboard import leaderboard
 from fslbench_data.release.release import load_release
+from fslbench_data.sampling.episodes import LEAST_WAYS, MOST_SUPPORT
 from fslbench_data.scoring.sql import connect
-from fslbench_data.tasks.episodes import LEAST_WAYS, MOST_SUPPORT
 
 CLASSES, IMAGES, LOGGED = 14, 40, 300
 OF_CLASS = dict.fromkeys([f"c{c:02}" for c in range(CLASSES)], IMAGES)

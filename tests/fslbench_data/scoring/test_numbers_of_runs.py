@@ -17,13 +17,12 @@ from toy_release import toy_release
 
 import fslbench_data as fb
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import Verdict
-from analysis_sql.queries.engine import run_query
+from analysis_sql.comparisons import Verdict
+from analysis_sql.engine import run_query
 from benchmark_spec.errors import DoubledTaskError, TooLargeError
 from fslbench_data.render.figures import rows
 from fslbench_data.scoring.sql import connect
-from fslbench_data.submission.bindings import Binding
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Binding, Submission
 from fslbench_data.validation.validate import validate
 
 DATASET, TASK_SET = "birds", "open-2w1s2q"

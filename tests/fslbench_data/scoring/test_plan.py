@@ -21,9 +21,8 @@ from fslbench_data.render.plan_text import plan_csv, plan_json
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.planning import plan
 from fslbench_data.scoring.score import score
-from fslbench_data.submission.bindings import Method
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Method, Submission
 from fslbench_data.submission.recorder import Recorder
 
 

@@ -13,8 +13,8 @@ from analysis_sql.leave_one_out.design import TaskDesign
 from benchmark_spec.errors import FSLBenchError
 from benchmark_spec.protocol import Protocol
 from fslbench_data.cli.options import FORMATS
+from fslbench_data.sampling.draw import draw_closed
 from fslbench_data.scoring.reported import Design
-from fslbench_data.tasks.draw import draw_closed
 
 SIZES = {"dataset": "miniImageNet", "ways": 5, "shots": 5, "queries": 15}
 MINI = {**SIZES, "tasks": 600}

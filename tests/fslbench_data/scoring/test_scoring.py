@@ -12,10 +12,10 @@ from recorded import recorded, recorded_sets
 from scipy import stats
 
 import fslbench_data as fb
-from analysis_sql.comparison.verdicts import Verdict
+from analysis_sql import multiple_comparisons as told_apart_module
+from analysis_sql.comparisons import Verdict
 from analysis_sql.interval_kinds import ESTIMANDS
 from analysis_sql.leave_one_out.design import LEFT_OUT
-from analysis_sql.ranking import multiple_comparisons as told_apart_module
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError
 from fslbench_data.render.console import shortened
 from fslbench_data.render.figures import rows
@@ -25,9 +25,8 @@ from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.selection import whole_name, whole_names
 from fslbench_data.scoring.summary import Mark, best_first, standings, summarize
 from fslbench_data.scoring.task_set_report import COMPARISONS, SCORES
-from fslbench_data.submission.bindings import Stopping
 from fslbench_data.submission.merging import merge
-from fslbench_data.submission.model import Submission
+from fslbench_data.submission.model import Stopping, Submission
 from fslbench_data.submission.recorder import Recorder
 
 CLOSED, OPEN = "cats/closed-2w1s2q", "cats/open-2w1s2q"

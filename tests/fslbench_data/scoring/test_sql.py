@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from processes import python
 from recorded import answered, recorded
 
-from analysis_sql.queries.engine import open_database, query_names, run_query
-from analysis_sql.queries.limits import memory_bytes
+from analysis_sql.engine import open_database, query_names, run_query
+from analysis_sql.query_limits import memory_bytes
 from benchmark_spec.errors import QueryError
 from fslbench_data.render.query_result import json_pieces
 from fslbench_data.scoring.open_log import open_log
@@ -199,7 +199,7 @@ def test_a_slow_query_prints_no_progress(before, tmp_path, monkeypatch):
         pytest.importorskip("IPython", reason="needs ipykernel, of the extra `test`")
         monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
     code = (
-        f"{before}from analysis_sql.queries.engine import new_database\n"
+        f"{before}from analysis_sql.engine import new_database\n"
         "asked = \"SELECT current_setting('enable_progress_bar')\"\n"
         "print(new_database().execute(asked).fetchone()[0])"
     )
@@ -211,7 +211,7 @@ def test_a_forked_process_checks_and_ends_after_its_parent_checked():
     """Closing the database of the parent, whose threads are not there, hung or crashed."""
     code = (
         "import os, signal, sys\n"
-        "from analysis_sql.queries.engine import working_database\n"
+        "from analysis_sql.engine import working_database\n"
         "ask = lambda: working_database().execute('SELECT sum(i) FROM range(9999999) t(i)')\n"
         "ask()\n"
         "if not os.fork():\n"
@@ -226,7 +226,7 @@ def test_a_forked_process_checks_and_ends_after_its_parent_checked():
 def test_without_a_working_folder_an_error_says_so(tmp_path):
     code = (
         "import os\n"
-        "from analysis_sql.queries.engine import new_database\n"
+        "from analysis_sql.engine import new_database\n"
         "os.rmdir(os.getcwd())\n"
         "new_database()"
     )

@@ -15,8 +15,8 @@ from benchmark_spec import errors
 from benchmark_spec.digest import content_digest
 from fslbench_data.sandbox.client import read_untrusted
 from fslbench_data.sandbox.limits import Limits
-from fslbench_data.submission.bindings import Binding, Method, Stopping, read_metadata
 from fslbench_data.submission.merging import renamed
+from fslbench_data.submission.model import Binding, Method, Stopping, read_metadata
 from fslbench_data.submission.reading import read_accuracies
 from fslbench_data.validation.validate import validate
 

@@ -9,17 +9,10 @@ import pyarrow as pa
 
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import TaskSetName, suite_of
-from fslbench_data.tasks.allway import draw_allway
-from fslbench_data.tasks.draw import (
-    KEPT,
-    DrawnTasks,
-    Groups,
-    Wanted,
-    draw_closed,
-    draw_pooled,
-    freeze,
-)
-from fslbench_data.tasks.episodes import draw_episodes
+from fslbench_data.sampling.allway import draw_allway
+from fslbench_data.sampling.draw import KEPT, DrawnTasks, Wanted, draw_closed, draw_pooled, freeze
+from fslbench_data.sampling.episodes import draw_episodes
+from fslbench_data.tasks import Groups
 
 SAMPLER_VERSION = 1
 """Raised whenever a sampler would draw other tasks for the same inputs."""

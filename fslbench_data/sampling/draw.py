@@ -27,17 +27,12 @@ from numpy.typing import NDArray
 
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec import schemas
-from benchmark_spec.errors import SamplingError, TooLargeError
+from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import Protocol, TaskSetName
-
-MOST_IMAGES = 2**26
-"""Images of a data set that fit into some gigabytes of memory.  Quickdraw has 50 million."""
+from fslbench_data.tasks import Groups, classes_of_images
 
 Ints = NDArray[np.int64]
 """Sizes, or positions of classes in a data set, or of images in a class."""
-
-Groups = NDArray[np.int64]
-"""Group of each image (N,), by image id; -1 for an image without one."""
 
 
 class Wanted(Struct, frozen=True, eq=False):
@@ -133,24 +128,6 @@ def checked_sizes(class_sizes: Sequence[int], protocol: Protocol, dataset: str) 
     return sizes
 
 
-def classes_of_images(class_sizes: Ints, where: str) -> Ints:
-    """Return the class of each image (N,), images in the order of their classes."""
-    check_images(class_sizes, where)
-    return np.repeat(np.arange(class_sizes.size), class_sizes)
-
-
-def check_images(class_sizes: Ints, where: str) -> None:
-    """Raise a TooLargeError if the images are too many to be held one by one."""
-    images = sum(class_sizes.tolist())  # in Python's integers, which do not overflow
-    if images > MOST_IMAGES:
-        raise TooLargeError(
-            f"the classes have {images:,} images",
-            where=where,
-            expected=f"at most {MOST_IMAGES:,} where the images are counted one by one",
-            fix="see whether the sizes of the classes are right; else leave classes out",
-        )
-
-
 def check_number(tasks: int | None, reuse: bool, dataset: str) -> None:
     """Refuse a number of tasks below 1, or None if images are reused."""
     if (tasks is None and reuse) or (tasks is not None and tasks < 1):
@@ -196,11 +173,6 @@ def table_of(protocol: Protocol, columns: Mapping[str, NDArray[Any]]) -> pa.Tabl
         flat = np.ascontiguousarray(values.reshape(-1), dtype=kind.value_type.to_pandas_dtype())
         arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(flat), type=kind))
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def groups_of(images: pa.Table) -> Groups:
-    """Return the group of each image of a table (:data:`benchmark_spec.schemas.IMAGES`)."""
-    return images.column("group").cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
 
 
 _MAX_BLOCK = 1 << 16

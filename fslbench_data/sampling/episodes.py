@@ -28,14 +28,8 @@ from numpy.typing import NDArray
 from benchmark_spec import schemas
 from benchmark_spec.errors import SamplingError
 from benchmark_spec.protocol import MAX_QUERIES, MAX_WAY
-from fslbench_data.tasks.draw import (
-    Ints,
-    Wanted,
-    check_images,
-    check_number,
-    first_image_ids,
-    unit_of,
-)
+from fslbench_data.sampling.draw import Ints, Wanted, check_number, first_image_ids, unit_of
+from fslbench_data.tasks import check_images
 
 LEAST_WAYS, MOST_SUPPORT = 5, 500
 _BETA, _ALPHA, _WEIGHT = 2**20, 1024, 10**6

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from analysis_sql.queries.limits import MEMORY, memory_bytes
+from analysis_sql.query_limits import MEMORY, memory_bytes
 from benchmark_spec.errors import QueryError, UnknownNameError, listing
 
 _BATCH = 1 << 16
@@ -34,7 +34,7 @@ _PLAIN = {
 
 def query_names() -> list[str]:
     """Return the names of the package's queries, sorted."""
-    return sorted(path.stem for path in Path(__file__).parent.glob("*.sql"))
+    return sorted(path.stem for path in (Path(__file__).parent / "queries").glob("*.sql"))
 
 
 def query_text(name: str) -> str:
@@ -204,5 +204,5 @@ def view_by_task(connection: duckdb.DuckDBPyConnection) -> None:
 
 @cache
 def _text(folder: str, name: str) -> str:
-    path = Path(__file__).parent / folder / f"{name}.sql"
+    path = Path(__file__).parent / "queries" / folder / f"{name}.sql"
     return path.read_text(encoding="utf-8")

@@ -18,11 +18,11 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from analysis_sql.class_aware.design import ClassDesign
-from analysis_sql.comparison.verdicts import VERDICTS, conclusive, holm, paired_p
+from analysis_sql.comparisons import VERDICTS, conclusive, holm, paired_p
 from analysis_sql.interval_kinds import ADDITIONAL_KINDS, Designs, pair_p
 from analysis_sql.intervals.arrays import Bools, Ints
-from analysis_sql.intervals.bounds import Saturation, zero_bound
 from analysis_sql.intervals.counts import Counts, RunTerms, subtract
+from analysis_sql.intervals.intervals import Saturation, zero_bound
 from analysis_sql.intervals.power import detectable_difference
 from analysis_sql.intervals.sign_flip import sign_flips
 from benchmark_spec.protocol import IntervalKind

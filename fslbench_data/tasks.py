@@ -1,4 +1,4 @@
-"""Hold the frozen tasks of a task set as arrays."""
+"""Hold the frozen tasks of a task set as arrays, and say whose their images are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pyarrow as pa
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from analysis_sql.intervals.arrays import Ints
 from analysis_sql.leave_one_out.episodes import padded
-from benchmark_spec.errors import FSLBenchError
+from benchmark_spec.errors import FSLBenchError, TooLargeError
 from benchmark_spec.protocol import Protocol, TaskSetName, suite_of, task_sets_of
 
 Ids = NDArray[np.int32]
@@ -203,3 +204,34 @@ def task_set_names(names: str | Sequence[str]) -> tuple[str, ...]:
         except FSLBenchError:
             chosen[name] = None
     return tuple(chosen)
+
+
+MOST_IMAGES = 2**26
+"""Images of a data set that fit into some gigabytes of memory.  Quickdraw has 50 million."""
+
+
+Groups = NDArray[np.int64]
+"""Group of each image (N,), by image id; -1 for an image without one."""
+
+
+def classes_of_images(class_sizes: Ints, where: str) -> Ints:
+    """Return the class of each image (N,), images in the order of their classes."""
+    check_images(class_sizes, where)
+    return np.repeat(np.arange(class_sizes.size), class_sizes)
+
+
+def check_images(class_sizes: Ints, where: str) -> None:
+    """Raise a TooLargeError if the images are too many to be held one by one."""
+    images = sum(class_sizes.tolist())  # in Python's integers, which do not overflow
+    if images > MOST_IMAGES:
+        raise TooLargeError(
+            f"the classes have {images:,} images",
+            where=where,
+            expected=f"at most {MOST_IMAGES:,} where the images are counted one by one",
+            fix="see whether the sizes of the classes are right; else leave classes out",
+        )
+
+
+def groups_of(images: pa.Table) -> Groups:
+    """Return the group of each image of a table (:data:`benchmark_spec.schemas.IMAGES`)."""
+    return images.column("group").cast(pa.int64()).fill_null(-1).to_numpy()  # type: ignore[no-any-return]

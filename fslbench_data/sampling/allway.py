@@ -18,16 +18,16 @@ from msgspec import Struct
 from analysis_sql.intervals.random_stream import Stream
 from benchmark_spec.errors import SamplingError, many
 from benchmark_spec.protocol import MAX_WHOLE_QUERIES, WholeProtocol
-from fslbench_data.tasks.draw import (
+from fslbench_data.sampling.draw import (
     Ints,
     Wanted,
-    classes_of_images,
     first_image_ids,
     first_of_unit,
     one_of_each_unit,
     table_of,
     unit_of,
 )
+from fslbench_data.tasks import classes_of_images
 
 LEAST_DRAWS = 2
 """One draw has no variance between draws."""

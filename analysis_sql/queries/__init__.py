@@ -1,1 +1,0 @@
-"""SQL over per-task results, one question a file, and the connection that runs it."""

@@ -1,1 +1,0 @@
-"""Which methods may be the best, and the evidence for each comparison."""
