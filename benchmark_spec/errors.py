@@ -134,7 +134,7 @@ class UnknownNameError(FSLBenchError):
     def __init__(
         self, kind: str, name: str, valid: Iterable[str], *, where: str = "", fix: str = ""
     ) -> None:
-        name, names = name[:LONGEST], list(valid)
+        name, names = str(name)[:LONGEST], list(valid)
         close = _closest(name, names)
         super().__init__(
             f"unknown {kind} {quoted(name)}{f'; did you mean {close!r}?' if close else ''}",

@@ -22,7 +22,7 @@ from fslbench_data.evaluation.calling import Calls, MethodCallable, callable_nam
 from fslbench_data.evaluation.inputs import FeaturesOf, Inputs, input_kind, sizes_digest
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.evaluation.progress import Progress, progress_bar
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, Release, load_release
 from fslbench_data.submission.model import Stopping, Submission
 from fslbench_data.submission.recorder import Recorder
 from fslbench_data.tasks import TaskSet, TaskSetInfo, names_of, task_set_names
@@ -32,7 +32,7 @@ from fslbench_data.validation.validate import validate
 
 def evaluate(
     method: MethodCallable,
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     name: str | None = None,
     datasets: str | Sequence[str] = (),
@@ -67,7 +67,7 @@ def evaluate(
         queries stand in their frozen order.  If it is a network of PyTorch, or holds one in an
         attribute, the network is put in evaluation mode, with a warning if it was not.
     release
-        None is the one inside the package.
+        Or what :func:`fslbench_data.load_release` opens; None is the one inside the package.
     name
         Of the method in the submission; by default the callable's.
     datasets, task_sets
@@ -132,7 +132,7 @@ def evaluate(
     DriftError
         If classes drift along a task set that is to be stopped early.
     """
-    release = load_release() if release is None else release
+    release = load_release(release)
     folder = images if images is None or images is True else Path(images)
     if (features is None) == (images is None):
         raise _no_inputs(release, names_of(datasets))

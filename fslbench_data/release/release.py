@@ -301,7 +301,11 @@ class Release(Struct, frozen=True, eq=False, dict=True):
         return check_values(table, entry, self._dataset(entry.dataset))
 
 
-def load_release(where: str | Path | None = None) -> Release:
+AnyRelease = Release | str | Path | None
+"""A release, or what :func:`load_release` opens."""
+
+
+def load_release(where: AnyRelease = None) -> Release:
     """Open a release.
 
     Parameters
@@ -309,8 +313,8 @@ def load_release(where: str | Path | None = None) -> Release:
     where
         A folder; or on the Hub ``ORG/NAME@v1.0.0`` with a tag, branch or whole commit, or
         ``ORG/NAME`` for its newest version; None or ``"embedded"`` opens the release that comes
-        with the package.  The files of a folder are compared with the manifest's SHA-256 at once,
-        others when they are read.
+        with the package; a release is returned as it is.  The files of a folder are compared with
+        the manifest's SHA-256 at once, others when they are read.
 
     Raises
     ------
@@ -319,6 +323,8 @@ def load_release(where: str | Path | None = None) -> Release:
     CorruptReleaseError, MovedTagError
         If a file differs from the manifest, or a tag was moved to another commit.
     """
+    if isinstance(where, Release):
+        return where
     if isinstance(where, str) and is_address(where) and not Path(where).exists():
         from fslbench_data.release.folder import open_on_hub
 

@@ -19,7 +19,7 @@ from analysis_sql.intervals.intervals import ABOVE
 from analysis_sql.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import FSLBenchWarning, SpecError, listing, many
 from benchmark_spec.protocol import EPISODES, About, suite_of
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, load_release
 from fslbench_data.render import table as plain
 from fslbench_data.render.interval_text import (
     AT_MOST,
@@ -91,7 +91,7 @@ NOTES: dict[str, str] = {
 
 def table(
     results: Report | Sources | None = None,
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     kind: About = "new images",
     methods: Names = (),
@@ -147,7 +147,7 @@ def table(
             )
     else:
         selection = Selection.of((), datasets, task_sets, level, allow_unbound=allow_unbound)
-        opened = load_release() if release is None else release
+        opened = load_release(release)
         results = report_on(select(results, opened, selection))
     content = paper_content(
         results,

@@ -28,7 +28,7 @@ from analysis_sql.bias import (
 from analysis_sql.intervals.arrays import AnyInts, Floats
 from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import FAMILIES, INTER_CLASS, IntervalKind, suite_of
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, load_release
 from fslbench_data.scoring.scores import Signature, rule_of, signature_of
 from fslbench_data.scoring.selection import Selected, Selection, Sources, select
 from fslbench_data.tasks import TaskSet, TaskSetInfo
@@ -336,7 +336,7 @@ class BiasReport(Struct, frozen=True):
 
 def bias(
     submission: Sources | None = None,
-    release: Release | None = None,
+    release: AnyRelease = None,
     selection: Selection | None = None,
 ) -> BiasReport:
     """Return worst-class accuracies and gaps of the methods of a submission and the references.
@@ -350,7 +350,7 @@ def bias(
     FSLBenchError
         As :func:`fslbench_data.score` does.
     """
-    release = load_release() if release is None else release
+    release = load_release(release)
     return bias_on(select(submission, release, selection, only_ladders=True))
 
 

@@ -27,7 +27,7 @@ from analysis_sql.planning.query_size import QueryChoice, SetEstimate, choose, e
 from analysis_sql.planning.variance_budget import Components, LikelyComponents, components_of
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing, many
 from benchmark_spec.protocol import Protocol, suite_of
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, Release, load_release
 from fslbench_data.sampling.draw import enough_tasks, number_of_tasks
 from fslbench_data.scoring.designs import left_out_design
 from fslbench_data.scoring.own_release import OwnLog
@@ -177,7 +177,7 @@ class Plan(Struct, frozen=True):
 
 def plan(
     pilot: Source | OwnLog | None = None,
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     method: str = "",
     versus: str = "",
@@ -201,7 +201,7 @@ def plan(
         Results, or a file or frame of them, to estimate variances from, besides the release's
         reference results; or a log of one's own tasks, for which `pooled` sets are planned.
     release
-        None is the one inside the package.
+        Or what :func:`fslbench_data.load_release` opens; None is the one inside the package.
     method
         The method to plan for; by default the pilot's only one, or the first reference method.
     versus
@@ -264,7 +264,7 @@ def plan(
         raise SpecError(f"{suite} sets have as many tasks as there are", fix=fix)
     if any(number < 2 for number in tasks):
         raise SpecError(f"{min(tasks)} tasks cannot be planned", expected="at least 2")
-    release = load_release() if release is None else release
+    release = load_release(release)
     parts: list[Validated] = []
     if own is not None:
         parts.append(own.answers)

@@ -21,7 +21,7 @@ from analysis_sql.intervals.intervals import near_perfect
 from analysis_sql.multiple_comparisons import saturation
 from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import TaskSetName
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, Release, load_release
 from fslbench_data.scoring.designs import NO_UNITS, Units, designs_of, estimable
 from fslbench_data.scoring.open_log import open_log
 from fslbench_data.scoring.own_release import OwnLog, OwnRelease
@@ -57,7 +57,7 @@ from fslbench_data.validation.validate import Validated, counts_on
 
 def score(
     submission: Sources | None = None,
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     against: Names = (),
     methods: Names = (),
@@ -74,9 +74,10 @@ def score(
     ----------
     submission, release
         The answers, a file or frame of them, or several, which :func:`fslbench_data.merge` joins;
-        and the release whose tasks they answer: None is the one inside the package.  Without
-        answers, the reference methods are compared with each other.  A log of one's own tasks
-        (:func:`fslbench_data.open_log`) brings its tasks.
+        and the release whose tasks they answer, or what :func:`fslbench_data.load_release` opens:
+        None is the one inside the package.  Without answers, the reference methods are compared
+        with each other.  A log of one's own tasks (:func:`fslbench_data.open_log`) brings its
+        tasks.
     against
         Methods to compare with, one name or several, of the submission or of the references, whole
         or as outputs print them; by default all of both.
@@ -156,7 +157,7 @@ def interval(
 
 def score_selected(
     submission: Sources | None,
-    release: Release | None,
+    release: AnyRelease,
     selection: Selection,
     *,
     only_compared: bool = False,
@@ -164,7 +165,7 @@ def score_selected(
 ) -> Report:
     """Score a selection as :func:`score` does; `progress` is called with the name of each step."""
     progress("reading and checking")
-    selected = select(submission, load_release() if release is None else release, selection)
+    selected = select(submission, load_release(release), selection)
     report = report_on(selected, progress=progress)
     if selected.selection.methods:
         report = _report(selected, _with_selected_methods(report, selected), selection.level)
@@ -384,7 +385,7 @@ def pooled_instead(report: Report, release: Release) -> list[TaskSetInfo]:
 def compare(
     a: Source,
     b: Source,
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     datasets: Names = (),
     task_sets: Names = (),
@@ -402,7 +403,7 @@ def compare(
         tasks, ``LOG::METHOD`` and another of its methods.  Two methods of one name get the names of
         their files, or (A) and (B).
     release
-        None is the one inside the package.
+        Or what :func:`fslbench_data.load_release` opens; None is the one inside the package.
     datasets, task_sets, level, allow_unbound
         As of :func:`fslbench_data.score`.
 
@@ -411,7 +412,7 @@ def compare(
     UnknownNameError, SubmissionError
         If there is no such method, more or fewer than two, or nothing that both answered.
     """
-    opened = load_release() if release is None else release
+    opened = load_release(release)
     selection = Selection.of(
         datasets=datasets, task_sets=task_sets, level=level, allow_unbound=allow_unbound
     )

@@ -18,7 +18,7 @@ from benchmark_spec.errors import (
     quoted,
 )
 from benchmark_spec.schemas import SUBMISSION
-from fslbench_data.release.release import Release
+from fslbench_data.release.release import AnyRelease, Release
 from fslbench_data.scoring.open_log import open_log
 from fslbench_data.scoring.own_release import OwnLog
 from fslbench_data.submission.merging import merge
@@ -337,7 +337,7 @@ def _unknown(
 
 def validate(
     submission: Sources,
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     taken: Collection[str] | None = None,
     allow_unbound: bool = False,
@@ -351,7 +351,8 @@ def validate(
         :func:`fslbench_data.merge` joins.  Or a log, as :func:`fslbench_data.open_log` takes or
         returns it, for which the other parameters change nothing.
     release
-        The release that was answered; None is the one inside the package.
+        The release that was answered, or what :func:`fslbench_data.load_release` opens; None is the
+        one inside the package.
     taken
         Names that a method may not have; by default those of the release's reference methods.
     allow_unbound

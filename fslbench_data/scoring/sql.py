@@ -16,7 +16,7 @@ from benchmark_spec import schemas
 from benchmark_spec.errors import QueryError
 from benchmark_spec.manifest import Kind
 from benchmark_spec.protocol import suite_of
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, Release, load_release
 from fslbench_data.scoring.dataset_means import DATASET_MEANS, dataset_mean_table
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score
@@ -87,7 +87,7 @@ class MadeWhenRead(Struct, frozen=True):
 
 
 def connect(
-    release: Release | None = None,
+    release: AnyRelease = None,
     submissions: Sources = (),
     *,
     allow_unbound: bool = False,
@@ -117,7 +117,7 @@ def connect(
 
 
 def tables(
-    release: Release | None = None,
+    release: AnyRelease = None,
     submissions: Sources = (),
     *,
     allow_unbound: bool = False,
@@ -127,7 +127,7 @@ def tables(
     Parameters
     ----------
     release
-        None is the one inside the package.
+        Or what :func:`fslbench_data.load_release` opens; None is the one inside the package.
     submissions
         Submissions, files or frames of them; each is validated.  Or a log of one's own tasks, which
         take the place of the release's.
@@ -141,7 +141,7 @@ def tables(
     FSLBenchError
         Whatever else is wrong with a submission.
     """
-    release = load_release() if release is None else release
+    release = load_release(release)
     own = log_of(submissions)
     if own is not None:
         release, read = own.release, [own.answers.submission]

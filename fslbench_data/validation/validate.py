@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from analysis_sql.intervals.counts import Counts
 from benchmark_spec.errors import FSLBenchError, UnreadableError, many
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, Release, load_release
 from fslbench_data.submission.columns import marks
 from fslbench_data.submission.merging import merge
 from fslbench_data.submission.model import Method, Source, Submission, open_all
@@ -85,7 +85,7 @@ def counts_on(groups: list[Group]) -> Counts:
 
 def validate(
     submission: Source | Sequence[Source],
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     taken: Collection[str] | None = None,
     allow_unbound: bool = False,
@@ -96,7 +96,7 @@ def validate(
     The other parameters are those of :func:`fslbench_data.validate`, which also takes logs of one's
     own tasks.  Raises a SubmissionError, whose subclass says which rule is broken.
     """
-    release = load_release() if release is None else release
+    release = load_release(release)
     names = release.methods if taken is None else taken
 
     def checked(one: Submission) -> Validated:

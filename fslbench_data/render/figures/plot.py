@@ -21,7 +21,7 @@ from benchmark_spec.errors import (
 )
 from benchmark_spec.extras import require
 from fslbench_data.files import whole_file, write_whole
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, load_release
 from fslbench_data.render.figures import KINDS, OF_LADDERS, rows
 from fslbench_data.render.figures.charts import WIDTHS, Figure, drawn
 from fslbench_data.render.fonts import font_faces, renderer
@@ -113,7 +113,7 @@ class Drawing(Struct, frozen=True):
 def plot(
     kind: str,
     results: Sources = (),
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     methods: Names = (),
     datasets: Names = (),
@@ -140,7 +140,8 @@ def plot(
         ``queries``: interval width against the number of queries.
     results, release
         One or several submissions, files or frames; None of them shows the reference methods.
-        The release of their tasks, by default the one inside the package.
+        The release of their tasks, or what :func:`fslbench_data.load_release` opens; by default the
+        one inside the package.
     methods, datasets, task_sets
         Only these; one name or several.
     level, allow_unbound
@@ -183,7 +184,7 @@ def plot(
 def figure_of(
     kind: str,
     results: Sources,
-    release: Release | None,
+    release: AnyRelease,
     selection: Selection,
     sweeps: Sequence[str | Path] = (),
 ) -> Figure:
@@ -192,7 +193,7 @@ def figure_of(
         raise UnknownNameError("figure", kind, KINDS)
     if kind == "queries":
         return rows.queries(sweeps)
-    opened = load_release() if release is None else release
+    opened = load_release(release)
     selected = select(results, opened, selection, only_ladders=kind in OF_LADDERS)
     methods = selected.selection.methods
     if kind in OF_LADDERS:

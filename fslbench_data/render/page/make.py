@@ -25,7 +25,7 @@ from analysis_sql.interval_kinds import ABOUT, ESTIMANDS, family_of
 from benchmark_spec.errors import OutputError, SpecError, many
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.files import write_whole
-from fslbench_data.release.release import Release, load_release
+from fslbench_data.release.release import AnyRelease, Release, load_release
 from fslbench_data.render.figures import rows
 from fslbench_data.render.figures.charts import OTHERS, VERDICT_NAMES, Figure
 from fslbench_data.render.interval_text import CLAIMS, percent, unseen_text
@@ -359,7 +359,7 @@ def _check_folder(folder: Path) -> None:
 def report_page(
     results: Sources = (),
     path: str | Path | None = None,
-    release: Release | None = None,
+    release: AnyRelease = None,
     *,
     methods: Names = (),
     datasets: Names = (),
@@ -377,7 +377,8 @@ def report_page(
     ----------
     results, release
         One or several submissions, files or frames; none of them shows the reference methods.  The
-        release of their tasks, by default the one inside the package.
+        release of their tasks, or what :func:`fslbench_data.load_release` opens; by default the one
+        inside the package.
     path
         A folder to also write ``index.html`` into.
     methods
@@ -406,11 +407,12 @@ def report_page(
     selection = Selection.of(methods, datasets, task_sets, level, allow_unbound=allow_unbound)
     sources = results if isinstance(results, list | tuple) else [results]
     arguments = [str(source) if isinstance(source, str | Path) else "FILE" for source in sources]
+    opened = load_release(release)
     if release is not None:
-        arguments += ["--release", release.hub or release.files.where]
+        arguments += ["--release", opened.hub or opened.files.where]
     return page_of(
         results,
-        load_release() if release is None else release,
+        opened,
         selection,
         path,
         sweeps=sweeps,

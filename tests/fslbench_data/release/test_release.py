@@ -16,6 +16,7 @@ from hub_server import Fault
 from msgspec.structs import replace
 from processes import python
 
+import fslbench_data as fb
 from benchmark_spec.digest import content_digest
 from benchmark_spec.errors import (
     CorruptReleaseError,
@@ -86,6 +87,14 @@ def test_task_sets_as_arrays_and_task_by_task(embedded):
     for outside in (-1, 19):
         with pytest.raises(IndexError, match=r"0\.\.18"):
             tasks[outside]
+
+
+def test_what_takes_a_release_also_opens_one(copy, root):
+    results, chosen = root / "examples/my_results.parquet", {"task_sets": "open-5w1s1q"}
+    for function, options in {fb.score: chosen, fb.validate: {}}.items():
+        found = [repr(function(results, where, **options)) for where in (copy, "embedded")]
+        assert found[0].replace(str(copy), "embedded") == found[1]
+    assert fb.load_release(release := fb.load_release(copy)) is release
 
 
 def test_files_of_results_on_other_task_sets_are_not_read(embedded, copy, monkeypatch):
