@@ -504,6 +504,12 @@ def _read(path: Path) -> list[dict[str, Any]]:
             f"{str(path)!r} is neither a result nor a file",
             expected='"91.72 ± 0.55", or a CSV file with a column "result"',
         )
+    if path.suffix.lower() != ".csv":
+        raise ResultsError(
+            f"{path} does not end in .csv",
+            expected='"91.72 ± 0.55", or a CSV file with a column "result"',
+            fix="results by task, in files of any kind: fslbench score FILE",
+        )
     with readable(path):
         return _rows(read_csv_texts(path), str(path))
 

@@ -406,9 +406,16 @@ class Submission(AsFrame, Struct, frozen=True, eq=False):
     def declare(self, *, trained: bool | None = None, inductive: bool | None = None) -> Submission:
         """Return the submission with these set for the methods that do not declare them.
 
-        Raises a SpecError if `inductive` is set for a method that is transductive, or known not to
-        be inductive.
+        Warns if `inductive` can change nothing. Raises a SpecError if it is set for a method that
+        is transductive, or known not to be inductive.
         """
+        if inductive and not {"correct", "predictions"} & {*self.table.column_names}:
+            warnings.warn(
+                f"{self.source}: inductive changes nothing without the column correct or "
+                "predictions: ± for new images takes tasks as a whole",
+                FSLBenchWarning,
+                stacklevel=2,
+            )
         transductive = {name for name, mark in marks(self.table, "transductive") if mark}
         methods = {}
         for name in self.table.column("method").unique().to_pylist():

@@ -92,6 +92,7 @@ def test_standard_errors_and_deviations():
     ("text", "changed", "what"),
     [
         ("91.72", {}, "neither a result nor a file"),
+        (__file__, {}, "does not end in .csv"),
         ("191.72 ± 0.55", {}, "the mean is 191.72"),
         ("91 ± 8", {}, "more than is possible"),
         ("100 ± 0", {}, "100 ± 0: tasks that do not differ say nothing"),
