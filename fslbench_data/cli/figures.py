@@ -75,8 +75,8 @@ def plot(
     conclusive  comparisons that each kind of interval calls significant
 
     `forest` compares the methods of FILEs with all others, or one --method with all others, or
-    those of several --method with each other. `worst` shows all methods and names those of
-    --method.
+    those of several --method with each other; on several task sets, the best method of FILEs with
+    those that `score` shows. `worst` shows all methods and names those of --method.
     The caption, with level, intervals and numbers of tasks, is written to files beside the figure.
     """  # noqa: D301 - click reads the backspace
     from fslbench_data.render.console import steps

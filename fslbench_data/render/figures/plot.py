@@ -211,6 +211,8 @@ def figure_of(
         return rows.forest(_against_others(selected, *methods))
     if kind == "means":
         return rows.means(report_on(selected))
+    if kind == "forest" and not methods:
+        return rows.forest_of(report_on(selected))
     sets = sets_of(selected)
     if kind in ("conclusive", "forest"):
         return rows.conclusive(sets) if kind == "conclusive" else rows.forest(sets)

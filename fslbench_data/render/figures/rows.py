@@ -46,12 +46,12 @@ from fslbench_data.scoring.bias import Ladder, step_of
 from fslbench_data.scoring.dataset_means import DatasetMean
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
-from fslbench_data.scoring.summary import Summary
+from fslbench_data.scoring.summary import Summary, summarize
 from fslbench_data.scoring.task_set_report import TaskSetReport, own_methods, primary_sets
 
 Pair = tuple[TaskSetReport, Comparison]
 MOST_COMPARED = 30
-"""Comparisons in the figure of a summary, at most."""
+"""Comparisons in the figure of several task sets, at most."""
 
 MOST_PAIRS = 1000
 """Comparisons among which the clearest is sought, at most."""
@@ -78,6 +78,19 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
             f"{longest.dataset} --task-set {longest.task_set}, or two methods with --method",
         )
     return _forest(sets, pairs)
+
+
+def forest_of(report: Report) -> Figure:
+    """Return a report's differences; of several pairs on several task sets those of its summary.
+
+    Raises a SubmissionError if these are more than :data:`MOST_COMPARED`.
+    """
+    several = {(c.method, c.versus) for each in report.sets for c in islice(each.comparisons, 2)}
+    if len(several) > 1 < len(report.sets):
+        summary = summarize(report)
+        if len([*islice(compared(summary), MOST_COMPARED + 1)]) <= MOST_COMPARED:
+            return summary_forest(summary) or forest(report.sets)
+    return forest(report.sets)
 
 
 def summary_forest(summary: Summary) -> Figure | None:

@@ -196,6 +196,16 @@ def test_a_drawing_is_what_the_command_draws(path, tmp_path):
     assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_a_forest_of_several_task_sets_has_the_comparisons_of_score(root, path):
+    sets = "digits/closed-5w1s1q", "digits/closed-5w5s5q", "digits/closed-5w10s7q"
+    best = zip(sets, ("pixels/LR", "pixels/NCC", "pixels/LR"), strict=True)
+    labels = [row["label"] for row in fb.plot("forest", root / EXAMPLE).figure.rows]
+    assert labels == [f"{task_set}: {versus}" for task_set, versus in best]
+    drawn = fb.plot("forest", path).figure.rows
+    assert {row["subject"] for row in drawn} == {"clip/A"}
+    assert [row["versus"] for row in drawn] == ["clip/B", "net|C"] * 2
+
+
 @pytest.mark.slow
 def test_a_drawing_whatever_altair_is_set_to():
     import altair
