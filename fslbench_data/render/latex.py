@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from benchmark_spec.errors import SpecError, quoted
-from fslbench_data.render.table import Column, Table, one_line
+from fslbench_data.render.table import Column, Table, collapsed
 
 MOST_ROWS = 50
 """Most rows of a table that fits a page."""
@@ -76,12 +76,12 @@ def latex(
         uses[base] += 1
         number = f"-{uses[base]}" if uses[base] > 1 else ""
         floats.append("\n".join(_float(group, page, f"{base}{number}")))
-    parts = [f"% {one_line(signature)}"] if signature else []
+    parts = [f"% {collapsed(signature)}"] if signature else []
     long = any(r"\begin{longtable}" in text for text in floats)
     parts.append(rf"% needs \usepackage{{booktabs{',longtable' if long else ''}}}")
     if beyond := beyond_pdflatex("".join(floats)):
         parts.append(f"% needs lualatex, and a font that has them, for {' '.join(beyond)}")
-    return "\n\n".join([*parts, *floats, *(f"% {one_line(note)}" for note in notes)]) + "\n"
+    return "\n\n".join([*parts, *floats, *(f"% {collapsed(note)}" for note in notes)]) + "\n"
 
 
 def check_label(label: str) -> None:
@@ -244,7 +244,7 @@ _VERDICTS = re.compile(r"[-+0=?·]+")
 
 def tex(text: str) -> str:
     """Return text for LaTeX: special characters escaped, signs of numbers and verdicts as math."""
-    text = unicodedata.normalize("NFC", one_line(text))
+    text = unicodedata.normalize("NFC", collapsed(text))
     if text.startswith("*"):  # the end of the row before would take it for its own
         return f"{{*}}{tex(text[1:])}"
     signs = re.finditer(r"[+-]", text) if _VERDICTS.fullmatch(text) else _SIGNED.finditer(text)

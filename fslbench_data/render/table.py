@@ -169,7 +169,7 @@ def markdown(tables: Sequence[Table], signature: str, notes: Sequence[str] = ())
 
 def comment(text: str) -> str:
     """Write a comment of Markdown or HTML."""
-    return f"<!-- {re.sub(r'-(?=-|$)', '- ', one_line(text))} -->"
+    return f"<!-- {re.sub(r'-(?=-|$)', '- ', collapsed(text))} -->"
 
 
 def csv_text(table: Table, signature: str = "") -> str:
@@ -180,7 +180,7 @@ def csv_text(table: Table, signature: str = "") -> str:
 def csv_of_rows(names: Iterable[str], rows: Iterable[Iterable[Any]], signature: str = "") -> str:
     """Write rows of values as CSV; see :func:`csv_text`."""
     out = io.StringIO()
-    out.write(f"# {one_line(signature)}\n" if signature else "")
+    out.write(f"# {collapsed(signature)}\n" if signature else "")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(rows)
@@ -204,7 +204,7 @@ def _md(text: str) -> str:
     Sites link addresses, @names and #numbers. An invisible space prevents it; no second one is
     added.
     """
-    plain = re.sub(r"([\\`*_{}\[\]<>|#~$]|&(?=[#\w]))", r"\\\1", one_line(text))
+    plain = re.sub(r"([\\`*_{}\[\]<>|#~$]|&(?=[#\w]))", r"\\\1", collapsed(text))
     return re.sub(r"@(?!\u200b)|#(?=\d)|:(?=//)|(?i:\bGH-(?=\d)|www(?=\.))", r"\g<0>&#8203;", plain)
 
 
@@ -212,6 +212,6 @@ def _hung(marks: str) -> str:
     return f" {_md(marks)}" if marks else ""
 
 
-def one_line(text: str) -> str:
-    """Put a text on one line, with a blank between words."""
+def collapsed(text: str) -> str:
+    """Return the text with each run of white space as one blank."""
     return re.sub(r"\s+", " ", text)

@@ -229,7 +229,7 @@ def _missing(names: list[str]) -> list[str]:
     counted, has_accuracy = any(name in names for name in COUNTS), "accuracy" in names
     if counted and not has_accuracy:
         missing += [name for name in COUNTS if name not in names]
-    elif not counted and not has_accuracy and RIGHT not in names:
+    elif not has_accuracy and RIGHT not in names:
         missing.append(f"{RIGHT} (or n_correct and n_query, or accuracy)")
     return missing
 
