@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from analysis_sql.comparisons import Comparison
@@ -83,13 +84,13 @@ def forest(sets: Sequence[TaskSetReport]) -> Figure:
 def forest_of(report: Report) -> Figure:
     """Return a report's differences; of several pairs on several task sets those of its summary.
 
-    Raises a SubmissionError if these are more than :data:`MOST_COMPARED`.
+    Raises a SubmissionError if these are :data:`MOST_COMPARED` or more.
     """
     several = {(c.method, c.versus) for each in report.sets for c in islice(each.comparisons, 2)}
     if len(several) > 1 < len(report.sets):
-        summary = summarize(report)
-        if len([*islice(compared(summary), MOST_COMPARED + 1)]) <= MOST_COMPARED:
-            return summary_forest(summary) or forest(report.sets)
+        figure = summary_forest(summarize(report))
+        if figure is not None and len(figure.rows) < MOST_COMPARED:
+            return figure
     return forest(report.sets)
 
 
@@ -100,8 +101,13 @@ def summary_forest(summary: Summary) -> Figure | None:
     others.
     """
     pairs = [*islice(compared(summary), MOST_COMPARED)]
+    if not pairs:
+        return None
     sets = {str(each.scored): each for each, _ in pairs}
-    return _forest([*sets.values()], pairs, reasons=False) if pairs else None
+    figure = _forest([*sets.values()], pairs, reasons=False)
+    if len(pairs) < MOST_COMPARED:
+        return figure
+    return replace(figure, caption=f"{figure.caption} At most {MOST_COMPARED} are shown.")
 
 
 def clearest(summary: Summary) -> Pair | None:

@@ -196,7 +196,8 @@ def test_a_drawing_is_what_the_command_draws(path, tmp_path):
     assert (tmp_path / "one.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_a_forest_of_several_task_sets_has_the_comparisons_of_score(root, path):
+@pytest.mark.slow
+def test_a_forest_of_several_task_sets_has_the_comparisons_of_score(root, path, tmp_path):
     sets = "digits/closed-5w1s1q", "digits/closed-5w5s5q", "digits/closed-5w10s7q"
     best = zip(sets, ("pixels/LR", "pixels/NCC", "pixels/LR"), strict=True)
     labels = [row["label"] for row in fb.plot("forest", root / EXAMPLE).figure.rows]
@@ -204,6 +205,10 @@ def test_a_forest_of_several_task_sets_has_the_comparisons_of_score(root, path):
     drawn = fb.plot("forest", path).figure.rows
     assert {row["subject"] for row in drawn} == {"clip/A"}
     assert [row["versus"] for row in drawn] == ["clip/B", "net|C"] * 2
+    INPUTS["twelve.parquet"](many := tmp_path / "twelve.parquet")
+    with pytest.raises(SubmissionError, match="294 pairs of methods on 63 task sets"):
+        fb.plot("forest", many)
+    assert "At most 30 are shown." in fb.score(many)._repr_html_()
 
 
 @pytest.mark.slow
