@@ -16,14 +16,17 @@ set follows from those of both methods and of their difference, and so does its 
 
     var(w a − u b) = (w − u) (w var(a) − u var(b)) + w u var(a − b)
 
+The three are estimated apart; var(a − b) is at least (√var(a) − √var(b))², that of a correlation
+of 1.
 A sign test over data sets answers another question: whether other data sets would agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import compress
-from math import comb, nan, sqrt
+from math import comb, isnan, nan
 from typing import Any, Literal
 
 import numpy as np
@@ -143,6 +146,7 @@ def dataset_mean_table(rows: Sequence[DatasetMean]) -> pa.Table:
     return pa.Table.from_pylist(lines, DATASET_MEANS)
 
 
+@lru_cache(maxsize=1024)
 def sign_test(higher: int, lower: int) -> float:
     """Return the two-sided p-value of so many data sets above and below, equal ones left out."""
     n = higher + lower
@@ -160,21 +164,23 @@ def _rows(
     reduced = [_without_runs(task_set, methods, n_own) for task_set in sets]
     scores = [*zip(*(task_set.scores for task_set in reduced), strict=True)]  # by method, data set
     accuracies = [np.array([s.accuracy.mean for s in of_method]) for of_method in scores]
-    mean = [_mean(values, harmonic) for values in accuracies]
-    slope = [_slopes(values, harmonic) for values in accuracies]
+    mean = np.array([_mean(values, harmonic) for values in accuracies])
+    slope = np.array([_slopes(values, harmonic) for values in accuracies])
     terms = [_run_terms(sets, s, slopes) for s, slopes in zip(scores, slope, strict=True)]
+    of_runs = RunTerms(*map(np.array, zip(*terms, strict=True)))
     level, rows = sets[0].level, []
-    widest: dict[tuple[int, ...], float] = {}
+    i, j = np.argwhere(np.all([s.requested for s in reduced], axis=0)).T
+    swapped = ~_in_order(sets[0], methods)[i, j]
+    a, b = np.where(swapped, j, i), np.where(swapped, i, j)
+    pair_terms = RunTerms.joined(*(RunTerms(*(term[of] for term in of_runs)) for of in (a, b)))
+    if a.size and all(task_set.counts.own_tasks for task_set in sets):
+        found = [
+            _paired_terms(sets, [*zip(scores[x], scores[y], strict=True)], (slope[x], slope[y]))
+            for x, y in zip(a, b, strict=True)
+        ]
+        pair_terms = RunTerms(*map(np.array, zip(*found, strict=True)))
+    widest, pairs_widest = np.full(len(methods), nan), np.full(a.size, nan)
 
-    def combined(key: tuple[int, ...], squares: Floats, terms: RunTerms) -> float | None:
-        """Combine half-widths; an interval about more is at least as wide, also with runs."""
-        if np.isnan(squares).any():
-            return None
-        halfwidth = float(for_new_runs(sqrt(float(squares.sum())), terms, level))
-        widest[key] = max(halfwidth, widest.get(key, 0.0))
-        return widest[key]
-
-    compared = np.argwhere(np.all([s.requested for s in reduced], axis=0)).tolist()
     for about, kinds in _questions(sets).items():
         shared: dict[str, Any] = {
             "ways": ways,
@@ -184,48 +190,73 @@ def _rows(
             "about": about,
             "level": level,
         }
-        squares = []
-        for i, method in enumerate(methods):
-            intervals = [s.intervals[kind] for s, kind in zip(scores[i], kinds, strict=True)]
-            squares.append(np.array([interval.halfwidth for interval in intervals], float) ** 2)
-            halfwidth = combined((i,), slope[i] ** 2 * squares[i], terms[i])
-            rows.append(DatasetMean(method=method, mean=mean[i], halfwidth=halfwidth, **shared))
-        pairs = [s.pairs_of(kind) for s, kind in zip(reduced, kinds, strict=True)]
-        for i, j in compared:
-            differences = np.array([of_set.difference[i, j] for of_set in pairs])
-            pair_widths = np.array([of_set.halfwidth[i, j] for of_set in pairs])
-            identical = np.array([of_set.verdict[i, j] == IDENTICAL for of_set in pairs])
-            if not identical.all():  # identical on some data sets bounds no difference
-                pair_widths[identical] = nan
-            a, b = i, j
-            if not _in_order(sets[0], methods[i], methods[j]):
-                a, b, differences = j, i, -differences
-            w, u = slope[a], slope[b]
-            square = w * u * pair_widths**2
-            if harmonic:
-                square = square + (w - u) * (w * squares[a] - u * squares[b])
-            pair_terms = RunTerms.joined(terms[a], terms[b])
-            if all(task_set.counts.own_tasks for task_set in sets):
-                pair_terms = _paired_terms(sets, [*zip(scores[a], scores[b], strict=True)], (w, u))
-            halfwidth = combined((a, b), square, pair_terms)
-            difference = mean[a] - mean[b]
-            higher, lower = (int((sign * differences > 0).sum()) for sign in (1, -1))
-            rows.append(
-                DatasetMean(
-                    method=methods[a],
-                    mean=mean[a],
-                    halfwidth=halfwidth,
-                    versus=methods[b],
-                    versus_mean=mean[b],
-                    difference=difference if harmonic else float(np.mean(differences)),
-                    verdict=_verdict(bool(identical.all()), difference, halfwidth),
-                    higher=higher,
-                    lower=lower,
-                    sign_p=sign_test(higher, lower),
-                    **shared,
-                )
+        widths = np.array(
+            [
+                [s.intervals[kind].halfwidth for s, kind in zip(of_method, kinds, strict=True)]
+                for of_method in scores
+            ],
+            np.float64,
+        )
+        squares = widths**2
+        halfwidths = _combined(slope**2 * squares, of_runs, level, widest)
+        rows += [
+            DatasetMean(method=method, mean=of_method, halfwidth=halfwidth, **shared)
+            for method, of_method, halfwidth in zip(
+                methods, mean.tolist(), _or_none(halfwidths), strict=True
             )
+        ]
+        pairs = [s.pairs_of(kind) for s, kind in zip(reduced, kinds, strict=True)]
+        differences = np.stack([of_set.difference[i, j] for of_set in pairs], axis=1)
+        differences[swapped] *= -1.0
+        pair_squares = np.stack([of_set.halfwidth[i, j] for of_set in pairs], axis=1) ** 2
+        same = np.stack([of_set.verdict[i, j] == IDENTICAL for of_set in pairs], axis=1)
+        identical: NDArray[np.bool_] = np.all(same, axis=1)
+        pair_squares[same & ~identical[:, None]] = nan  # bounds no difference elsewhere
+        w, u = slope[a], slope[b]
+        difference = differences.mean(axis=1)
+        if harmonic:
+            pair_squares = np.maximum(pair_squares, (widths[a] - widths[b]) ** 2)
+            difference = mean[a] - mean[b]
+        square = w * u * pair_squares
+        if harmonic:
+            square += (w - u) * (w * squares[a] - u * squares[b])
+        halfwidths = _combined(square, pair_terms, level, pairs_widest)
+        above, below = ((sign * differences > 0).sum(axis=1) for sign in (1, -1))
+        columns = (a, b, difference, identical, above, below)
+        rows += [
+            DatasetMean(
+                method=methods[x],
+                mean=float(mean[x]),
+                halfwidth=halfwidth,
+                versus=methods[y],
+                versus_mean=float(mean[y]),
+                difference=of_pair,
+                verdict=_verdict(is_identical, float(mean[x] - mean[y]), halfwidth),
+                higher=higher,
+                lower=lower,
+                sign_p=sign_test(higher, lower),
+                **shared,
+            )
+            for halfwidth, x, y, of_pair, is_identical, higher, lower in zip(
+                _or_none(halfwidths), *(column.tolist() for column in columns), strict=True
+            )
+        ]
     return rows
+
+
+def _combined(squares: Floats, terms: RunTerms, level: float, widest: Floats) -> Floats:
+    """Combine squared half-widths (N, D) over data sets; NaN where one is unknown.
+
+    An interval about more is at least as wide, also with runs: `widest` (N,) are the widest so far,
+    which are raised.
+    """
+    halfwidths = for_new_runs(np.sqrt(squares.sum(axis=1)), terms, level)
+    np.fmax(widest, halfwidths, out=widest)
+    return np.where(np.isnan(halfwidths), nan, widest)
+
+
+def _or_none(values: Floats) -> list[float | None]:
+    return [None if isnan(value) else value for value in values.tolist()]
 
 
 def _common_methods(sets: Sequence[TaskSetReport]) -> tuple[list[str], int]:
@@ -236,10 +267,13 @@ def _common_methods(sets: Sequence[TaskSetReport]) -> tuple[list[str], int]:
     return [*own, *(name for name in common if name not in own)], len(own)
 
 
-def _in_order(task_set: TaskSetReport, method: str, versus: str) -> bool:
-    """Return whether a task set compares the first method with the other, not the reverse."""
-    row, column = task_set.methods.index(method), task_set.methods.index(versus)
-    return row < len(task_set.requested) and bool(task_set.requested[row, column])
+def _in_order(task_set: TaskSetReport, methods: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which methods (M, M) a task set compares with which, not the reverse."""
+    requested = np.zeros((len(task_set.methods), len(task_set.methods)), np.bool_)
+    requested[: len(task_set.requested)] = task_set.requested
+    position = {name: number for number, name in enumerate(task_set.methods)}
+    rows = [position[name] for name in methods]
+    return requested[np.ix_(rows, rows)]
 
 
 def _without_runs(task_set: TaskSetReport, methods: Sequence[str], n_own: int) -> TaskSetReport:

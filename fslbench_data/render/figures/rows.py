@@ -55,7 +55,7 @@ MOST_COMPARED = 30
 """Comparisons in the figure of several task sets, at most."""
 
 MOST_PAIRS = 1000
-"""Comparisons among which the clearest is sought, at most."""
+"""Comparisons of a forest, and among which the clearest is sought, at most."""
 
 CLOSED_ERROR_BARS, ERROR_BARS = "usual intervals", "separate intervals"
 
@@ -64,21 +64,32 @@ Codes = NDArray[np.int8]
 
 def forest(sets: Sequence[TaskSetReport]) -> Figure:
     """Return paired differences on one task set, the largest first, or of one pair on several."""
-    pairs = [(each, c.displayed) for each in sets for c in each.comparisons]
-    if len(sets) == 1:
-        pairs.sort(key=lambda pair: -pair[1].difference.mean)
-    if not pairs:
+    number = sum(len(each.comparisons) for each in sets)
+    if not number:
         raise SubmissionError("there is nothing to compare", expected="two methods on a task set")
-    compared = {(c.method, c.versus) for _, c in pairs}
-    if len(compared) > 1 and len(sets) > 1:
+    if _has_pairs(sets) and len(sets) > 1:
         longest = max((each.scored for each in sets), key=lambda scored: scored.n_tasks)
         raise SubmissionError(
-            f"{len(compared)} pairs of methods on {len(sets)} task sets",
+            f"{number:,} comparisons on {len(sets)} task sets",
             expected="pairs on one task set, or one pair on several",
             fix="choose with --dataset and --task-set, such as --dataset "
             f"{longest.dataset} --task-set {longest.task_set}, or two methods with --method",
         )
+    if number > MOST_PAIRS:
+        raise SubmissionError(
+            f"{number:,} comparisons",
+            expected=f"at most {MOST_PAIRS:,} in a figure",
+            fix="choose methods with --method",
+        )
+    pairs = [(each, c.displayed) for each in sets for c in each.comparisons]
+    if len(sets) == 1:
+        pairs.sort(key=lambda pair: -pair[1].difference.mean)
     return _forest(sets, pairs)
+
+
+def _has_pairs(sets: Sequence[TaskSetReport]) -> bool:
+    """Return whether more than one pair of methods is compared."""
+    return len({(c.method, c.versus) for each in sets for c in islice(each.comparisons, 2)}) > 1
 
 
 def forest_of(report: Report) -> Figure:
@@ -86,8 +97,7 @@ def forest_of(report: Report) -> Figure:
 
     Raises a SubmissionError if these are :data:`MOST_COMPARED` or more.
     """
-    several = {(c.method, c.versus) for each in report.sets for c in islice(each.comparisons, 2)}
-    if len(several) > 1 < len(report.sets):
+    if len(report.sets) > 1 and _has_pairs(report.sets):
         figure = summary_forest(summarize(report))
         if figure is not None and len(figure.rows) < MOST_COMPARED:
             return figure

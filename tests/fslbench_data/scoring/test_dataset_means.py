@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from commands import printed
 from golden_inputs import answers, bare, joined, write
+from msgspec.structs import replace
 from scipy import stats
 
 import fslbench_data as fb
 from fslbench_data.scoring.dataset_means import sign_test
+from fslbench_data.scoring.task_set_report import TaskSetReport
 
 DATASETS = ("cub", "dtd", "aircraft")
 TASK_SET = "published-5w5s5q"
@@ -286,6 +288,26 @@ def test_a_difference_of_harmonic_means_from_the_tasks(tmp_path):
         square += z.var(ddof=1) / len(z) * stats.t.ppf(0.975, len(z) - 1) ** 2
     assert row.difference == pytest.approx(stats.hmean(means["a"]) - stats.hmean(means["b"]))
     assert row.halfwidth == pytest.approx(sqrt(square), rel=1e-9)
+
+
+def test_widths_that_imply_a_correlation_above_1(tmp_path, monkeypatch):
+    """Those of two methods and of their difference are estimated apart, those for new classes."""
+    skills = {"a": 0.8, "b": 0.5}
+    report = _scored(tmp_path, [answers(m, d, TASK_SET, skills[m]) for m in "ab" for d in DATASETS])
+    of_set = TaskSetReport.pairs_of
+
+    def narrow(task_set, kind):
+        return replace(pairs := of_set(task_set, kind), halfwidth=pairs.halfwidth / 1e4)
+
+    monkeypatch.setattr(TaskSetReport, "pairs_of", narrow)
+    (row,) = [r for r in report.harmonic_means if (r.about, r.versus) == ("new images", "b")]
+    of = {m: [s.intervals["open"] for s in report.scores if s.method == m] for m in "ab"}
+    means = {m: np.array([i.mean for i in intervals]) for m, intervals in of.items()}
+    weighted = [
+        (stats.hmean(means[m]) / means[m]) ** 2 / 3 * [i.halfwidth for i in of[m]] for m in "ab"
+    ]
+    least = sqrt(((weighted[0] - weighted[1]) ** 2).sum())
+    assert row.halfwidth == pytest.approx(least, rel=1e-3)  # of a correlation of 1
 
 
 @pytest.mark.parametrize("against", [(), ("b",)])
