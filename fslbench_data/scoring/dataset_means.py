@@ -170,7 +170,7 @@ def _rows(
     of_runs = RunTerms(*map(np.array, zip(*terms, strict=True)))
     level, rows = sets[0].level, []
     i, j = np.argwhere(np.all([s.requested for s in reduced], axis=0)).T
-    swapped = ~_in_order(sets[0], methods)[i, j]
+    swapped = ~_compared(sets[0], methods)[i, j]
     a, b = np.where(swapped, j, i), np.where(swapped, i, j)
     pair_terms = RunTerms.joined(*(RunTerms(*(term[of] for term in of_runs)) for of in (a, b)))
     if a.size and all(task_set.counts.own_tasks for task_set in sets):
@@ -267,8 +267,8 @@ def _common_methods(sets: Sequence[TaskSetReport]) -> tuple[list[str], int]:
     return [*own, *(name for name in common if name not in own)], len(own)
 
 
-def _in_order(task_set: TaskSetReport, methods: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which methods (M, M) a task set compares with which, not the reverse."""
+def _compared(task_set: TaskSetReport, methods: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which methods (M, M) a task set compares with which, in its own order."""
     requested = np.zeros((len(task_set.methods), len(task_set.methods)), np.bool_)
     requested[: len(task_set.requested)] = task_set.requested
     position = {name: number for number, name in enumerate(task_set.methods)}
@@ -281,10 +281,9 @@ def _without_runs(task_set: TaskSetReport, methods: Sequence[str], n_own: int) -
 
     The first `n_own` are compared with later ones where the task set compares the two.
     """
-    rows, number = [task_set.methods.index(name) for name in methods], len(task_set.methods)
-    requested = np.zeros((number, number), np.bool_)
-    requested[: len(task_set.requested)] = task_set.requested
-    requested = np.triu((requested | requested.T)[np.ix_(rows, rows)], 1)[:n_own]
+    rows = [task_set.methods.index(name) for name in methods]
+    compared = _compared(task_set, methods)
+    requested = np.triu(compared | compared.T, 1)[:n_own]
     counts = replace(
         task_set.counts.select(rows), run_variance=0.0, run_square=0.0, pair_terms=None
     )
