@@ -44,7 +44,7 @@ from fslbench_data.render.interval_text import (
     width_text,
 )
 from fslbench_data.scoring.bias import Ladder, step_of
-from fslbench_data.scoring.dataset_means import DatasetMean
+from fslbench_data.scoring.dataset_means import DatasetMean, dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import PREFIX
 from fslbench_data.scoring.summary import Summary, summarize
@@ -220,7 +220,8 @@ def accuracies(each: TaskSetReport) -> Figure:
 def means(report: Report) -> Figure:
     """Return means over data sets of the same ways and shots, the highest first."""
     by_method: dict[str, list[DatasetMean]] = {}
-    of_methods = [row for row in report.dataset_means if row.versus is None]
+    without_pairs = [replace(each, requested=each.requested & False) for each in report.averaged]
+    of_methods = dataset_means(without_pairs)
     protocols = dict.fromkeys(row.tasks for row in of_methods)
     if len(protocols) != 1:
         if protocols:
