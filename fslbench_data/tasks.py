@@ -19,6 +19,12 @@ from benchmark_spec.protocol import Protocol, TaskSetName, suite_of, task_sets_o
 Ids = NDArray[np.int32]
 Labels = NDArray[np.int8]
 
+Groups = NDArray[np.int64]
+"""Group of each image (N,), by image id; -1 for an image without one."""
+
+MOST_IMAGES = 2**26
+"""Images of a data set that fit into some gigabytes of memory.  Quickdraw has 50 million."""
+
 
 class TaskSetInfo(Struct, frozen=True, dict=True):
     """The facts about a task set that checking a submission needs, without its tasks."""
@@ -204,14 +210,6 @@ def task_set_names(names: str | Sequence[str]) -> tuple[str, ...]:
         except FSLBenchError:
             chosen[name] = None
     return tuple(chosen)
-
-
-MOST_IMAGES = 2**26
-"""Images of a data set that fit into some gigabytes of memory.  Quickdraw has 50 million."""
-
-
-Groups = NDArray[np.int64]
-"""Group of each image (N,), by image id; -1 for an image without one."""
 
 
 def classes_of_images(class_sizes: Ints, where: str) -> Ints:
