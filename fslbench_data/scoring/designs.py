@@ -54,13 +54,13 @@ def designs_of(
     suite = suite_of(info.name.suite)
     names = release.superclasses(info.dataset)
     n_superclasses = 0 if names is None else len(set(names))
+    missing: dict[IntervalKind, str] = {}
     if suite.interval != "closed":
         class_ids = release.class_ids(info)
         if names is None:
             return {CLASS_AWARE: ClassDesign.of(class_ids)}, NO_UNITS
         superclass_design = SuperclassDesign.of(class_ids, np.array(names))
         designs: dict[IntervalKind, Any] = {CLASS_AWARE: superclass_design.classes}
-        missing: dict[IntervalKind, str] = {}
         if superclass_design.obstacle is None:
             designs[NEW_SUPERCLASSES.name] = superclass_design
         else:
