@@ -6,6 +6,9 @@ data sets, as one trained network does; so both methods are equal whatever the r
 are high or low on all data sets together.  For new images the classes of a data set are fixed, for
 new classes they are drawn anew.  The truth of the difference is 0.
 
+On the lines of trades each method separates the classes of one of two data sets better than those
+of the other, the second method the other way round; both harmonic means are equal.
+
 A line gives in per cent how often the interval of the difference holds it, its mean half-width over
 1.96 true standard deviations, how often it would hold if runs were taken for independent from
 data set to data set, and how often the interval of the difference of harmonic means holds it.
@@ -51,13 +54,23 @@ TURNS = 10
 
 @dataclass(frozen=True)
 class Line:
-    """Class sizes of each data set, runs and their spread; `question`: what is drawn anew."""
+    """Class sizes of each data set, runs and their spread; `question`: what is drawn anew.
+
+    `apart` are the distances between classes on the data set that a method is good at, and on the
+    other; `own` is the share of images that is each method's own.
+    """
 
     name: str
     sizes: tuple[tuple[int, ...], ...]
     runs: int
     spread: float
     question: LeftOut
+    apart: tuple[float, float] = (1.0, 1.0)
+    own: float = OF_IMAGES
+
+    def scales(self, dataset: int) -> Array:
+        """Return the distances between classes on a data set (2,), of each method."""
+        return np.roll(self.apart, dataset)
 
 
 EQUAL = ((60,) * 20,) * 3
@@ -71,28 +84,41 @@ LINES = [
         ("five unlike, shared runs", UNEQUAL, 5, 0.4),
     )
     for question in ("images", "classes")
+] + [
+    Line(name, ((60,) * classes,) * 2, 1, 0.0, question, apart, own)
+    for name, classes, apart, own in (
+        ("a trade of two", 20, (2.0, 0.7), OF_IMAGES),
+        ("the same images", 20, (2.0, 0.7), 0.0),
+        ("few classes", 8, (1.5, 0.5), 0.0),
+    )
+    for question in ("images", "classes")
 ]
 
 
 def centres(line: Line, rng: np.random.Generator) -> list[Array]:
     """Draw the centres of the classes of each data set (2, C, DIMENSIONS)."""
-    own = OF_CLASSES if line.question == "classes" else 0.0
-    return [in_part_own(rng, 2, len(sizes), own) for sizes in line.sizes]
+    if line.apart == (1.0, 1.0):
+        own = OF_CLASSES if line.question == "classes" else 0.0
+        return [in_part_own(rng, 2, len(sizes), own) for sizes in line.sizes]
+    shared = [in_part_own(rng, 2, len(sizes), 0.0) for sizes in line.sizes]
+    return shared if line.question == "classes" else shared[:1] * len(shared)
 
 
 def answered(
-    sizes: tuple[int, ...], rng: np.random.Generator, of: Array, weights: Array, question: LeftOut
+    line: Line, dataset: int, rng: np.random.Generator, of: Array, weights: Array
 ) -> tuple[Array, Array]:
     """Draw and answer one data set: accuracies of runs (2, R), and half-widths.
 
     Those of both methods and of their difference.
     """
+    sizes = line.sizes[dataset]
     owner = np.repeat(np.arange(len(sizes)), sizes)
     seed = int(rng.integers(1 << 31))
     drawn = draw_closed(sizes, PROTOCOL, dataset="means", seed=seed, tasks=TASKS)
     start = (np.cumsum(sizes) - np.array(sizes))[drawn.class_ids][..., None]
     support, query = drawn.support + start, drawn.query + start
-    seen = of[:, owner] + in_part_own(rng, 2, owner.size, OF_IMAGES)
+    of = of * line.scales(dataset)[:, None, None]
+    seen = of[:, owner] + in_part_own(rng, 2, owner.size, line.own)
     y = np.array(
         [
             [correct(seen[m] * w, support, query) / query[0].size for w in weights[m]]
@@ -102,7 +128,7 @@ def answered(
     design = TaskDesign.of(drawn.class_ids, np.concatenate([support, query], axis=2), owner)
     own = y.mean(axis=1)
     values = np.concatenate([own, own[:1] - own[1:]])
-    found = getattr(Influences(design, values).own(LEVEL), question)
+    found = getattr(Influences(design, values).own(LEVEL), line.question)
     return 100 * y.mean(axis=2), 100 * np.ravel(found.halfwidth)
 
 
@@ -113,10 +139,7 @@ def judged(line: Line, rng: np.random.Generator, fixed: list[Array] | None) -> l
     """
     of_sets = centres(line, rng) if fixed is None else fixed
     weights = np.exp(line.spread * rng.standard_normal((2, line.runs, DIMENSIONS)))
-    parts = [
-        answered(sizes, rng, of, weights, line.question)
-        for sizes, of in zip(line.sizes, of_sets, strict=True)
-    ]
+    parts = [answered(line, d, rng, of, weights) for d, of in enumerate(of_sets)]
     runs = np.array([accuracies for accuracies, _ in parts])
     squares = np.array([widths**2 for _, widths in parts]).T
     tasks = sqrt(squares[2].sum()) / len(parts)
@@ -124,11 +147,9 @@ def judged(line: Line, rng: np.random.Generator, fixed: list[Array] | None) -> l
     each = runs.mean(axis=2).T
     harmonic = len(parts) / (1 / each).sum(axis=1)
     w, u = (harmonic[:, None] / each) ** 2 / len(parts)
-    wide = sqrt(
-        (
-            w**2 * squares[0] + u**2 * squares[1] - w * u * (squares[0] + squares[1] - squares[2])
-        ).sum()
-    )
+    a, b, both = squares
+    both = np.maximum(both, (np.sqrt(a) - np.sqrt(b)) ** 2)
+    wide = sqrt((w**2 * a + u**2 * b - w * u * (a + b - both)).sum())
     if line.runs > 1:
         freedom = line.runs - 1
         shared = runs.mean(axis=0).var(axis=1, ddof=1) / line.runs
