@@ -209,7 +209,7 @@ class PlannedWidth(Struct, frozen=True):
     detectable: float | None = None
     """Expected half-width, and the smallest detectable difference; None where there is none."""
     monte_carlo_share: float | None = None
-    """v_mc/T, the share of the variance that more tasks would remove."""
+    """v_mc/T, the share of the interval's variance that more tasks would remove."""
     widened: bool = False
     """Whether τ > T: too few tasks to separate the variance from noise."""
     why: str = ""
@@ -255,7 +255,7 @@ def _rows(
             ratio = 1.0 - ndtri(power) / ndtri((1.0 - level) / 2.0)  # for a normal difference
             of_tasks = detectable(np.array([width]), 100.0 * sqrt(largest), power)
             smallest = hypot(of_tasks, ratio * sqrt(widened**2 - width**2))
-        total = variance + runs.variance / 100.0**2
+        total = largest + runs.variance / 100.0**2
         pilot_law = pilot_laws.get(name)
         yield PlannedWidth(
             tasks,

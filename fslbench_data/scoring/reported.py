@@ -446,6 +446,7 @@ def _in_percent(accuracies: NDArray[np.float64], where: str) -> NDArray[np.float
             f"the accuracies are of shape {accuracies.shape}",
             where=where,
             expected="one number a task, of at least 2 tasks",
+            fix="give each method a file of its own",
         )
     scale = 100.0 if np.fmax.reduce(accuracies, initial=0) > 1 else 1.0  # some may be NaN
     outside = ~((accuracies >= 0) & (accuracies <= scale))

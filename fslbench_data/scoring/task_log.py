@@ -225,7 +225,7 @@ def _missing(names: list[str]) -> list[str]:
     if any(name in names for name in ROLES) or {RIGHT, "image_ids"} <= {*names}:
         missing += [name for name in ROLES if name not in names]
     elif "image_ids" not in names:
-        missing.append("support_ids and query_ids (or image_ids)")
+        missing += [*ROLES[:-1], f"{ROLES[-1]} (or image_ids)"]
     counted, has_accuracy = any(name in names for name in COUNTS), "accuracy" in names
     if counted and not has_accuracy:
         missing += [name for name in COUNTS if name not in names]

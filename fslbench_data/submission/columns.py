@@ -430,6 +430,7 @@ def known_columns(table: pa.Table, kind: TableKind, where: str) -> pa.Table:
     columns = table.column_names
     missing = [name for name in kind.needed if name not in columns] + kind.missing(columns)
     unknown = [quoted(name) for name in columns if name not in kind.types and kind.closed]
+    found = listing(list(map(quoted, columns)), 12)
     subject = where if where.startswith("the ") else kind.name
     for names, what in (
         (doubled(columns), "doubles"),
@@ -439,8 +440,9 @@ def known_columns(table: pa.Table, kind: TableKind, where: str) -> pa.Table:
         if names:
             raise SchemaError(
                 f"{subject} {what} column{'s' if len(names) > 1 else ''} {listing(names, 12)}",
-                where=f"{where}, {'whose columns are' if kind.closed else 'which has'} "
-                f"{listing(list(map(quoted, columns)), 12) or 'none'}",
+                where=f"{where}, whose columns are {found or 'none'}"
+                if kind.closed  # others are not read
+                else f"{where}, with {found or 'none of these'} among its columns",
                 expected=kind.expected,
                 fix=kind.remedy(columns, missing),
             )
@@ -526,6 +528,8 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
     renames = [f"{quoted(renamed[name])} to {name!r}" for name in missing if name in renamed]
     if renames:
         return f"rename {', '.join(renames)}"
+    if len(missing) == len(SUBMISSION):
+        return "of accuracies alone, one per task, give a file of one column for each method"
     return "rename or drop columns; the first line of a CSV file names them"
 
 

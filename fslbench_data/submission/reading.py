@@ -291,7 +291,8 @@ def check_file(
             expected=f"a file ending in {', '.join(endings)}",
             fix="accuracies alone, one per task: fslbench score FILE, in Python fb.reported"
             if is_accuracies(path)
-            else "decompress it, or export it as one of these",
+            else "decompress it, or export it as one of these: rows as JSON one a line; accuracies "
+            "alone, one per task, as .npy",
         )
     if size == 0:
         raise UnreadableError(f"{path} is empty", fix=f"write {what} again")

@@ -390,6 +390,13 @@ def test_a_class_width_by_hand():
     assert ndtr((d - h) / sd) + ndtr((-d - h) / sd) == pytest.approx(0.8, abs=1e-9)
 
 
+def test_a_width_that_is_that_for_new_images_has_its_parts():
+    parts = {"images": Part(9e-5, 3e-5, 0.05, 1200), "classes": Part(0.0, 8e-6, 0.3, 24)}
+    images, classes, *_ = plan_left_out(by_hand(**parts), [2400])
+    assert (classes.halfwidth, classes.detectable) == (images.halfwidth, images.detectable)
+    assert classes.monte_carlo_share == images.monte_carlo_share < 0.1
+
+
 def test_a_superclass_width_by_hand():
     plan = plan_left_out(by_hand(**ALL), [1200, 300], level=0.99)
     assert [row.tasks for row in plan[::3]] == [300, 1200, None]

@@ -818,7 +818,7 @@ WRONG = {
     "both ways": (FEW | _roles(FEW), "says twice which images"),
     "missing": (
         _without("image_ids", "method"),
-        "misses the columns method, support_ids and query_ids",
+        "misses the columns method, support_ids, query_ids",
     ),
     "half the counts": (_without("n_query"), "misses the column n_query"),
     "no result": (_without(*_REST), "misses the column correct"),
