@@ -343,6 +343,11 @@ class TaskSetName(Struct, frozen=True, order=True):
         return self.suite == EPISODES.name
 
     @property
+    def whole(self) -> bool:
+        """Whether its tasks have all classes."""
+        return suite_of(self.suite).whole
+
+    @property
     def interval(self) -> IntervalKind:
         """The primary kind of interval of results on this task set."""
         return suite_of(self.suite).interval

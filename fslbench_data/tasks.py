@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from analysis_sql.intervals.arrays import Ints
 from analysis_sql.leave_one_out.episodes import padded
 from benchmark_spec.errors import FSLBenchError, TooLargeError
-from benchmark_spec.protocol import Protocol, TaskSetName, suite_of, task_sets_of
+from benchmark_spec.protocol import Protocol, TaskSetName, task_sets_of
 
 Ids = NDArray[np.int32]
 Labels = NDArray[np.int8]
@@ -52,7 +52,7 @@ class TaskSetInfo(Struct, frozen=True, dict=True):
         """
         if self.name.varies:
             return None, None
-        whole = suite_of(self.name.suite).whole
+        whole = self.name.whole
         return None if whole else self.protocol.way, self.protocol.shot
 
     @cached_property

@@ -48,8 +48,7 @@ _NEARLY_EQUAL = 1e-6
 _NUMBERS_AT_ONCE = 2**22
 
 _WHY: Mapping[LeftOut, str] = {
-    "classes": "every task has all classes; of new ones only the scores of all classes say "
-    "something",
+    "classes": "with all classes at once that needs a column `second`, the second-best class",
     "superclasses": "every task has all superclasses",
 }
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from benchmark_spec.errors import UnknownNameError
 from benchmark_spec.extras import require
-from benchmark_spec.protocol import suite_of
 from builders.baselines.fine_tuning import FineTuner
 from builders.baselines.heads import HEADS, Predictor, head_of
 from builders.execution.engine import Engine, LocalEngine, Work, reproducible
@@ -124,7 +123,7 @@ def run_head(
         predicted = predictions(head, inputs, arrays, device=device, engine=engine, threads=threads)
         for tasks, best in zip(sets, predicted, strict=True):
             # intervals for new classes need the second-best class in tasks of all classes
-            whole = suite_of(tasks.info.name.suite).whole and tasks.info.protocol.way > 2
+            whole = tasks.info.name.whole and tasks.info.protocol.way > 2
             recorder.add_task_set(tasks, best[..., 0], best[..., 1] if whole else None)
     return recorder.submission()
 

@@ -308,7 +308,7 @@ def check_there(
         if sizes is None:  # only the images tell
             continue
         for name in dataset.filled.every_task_set:
-            if not (suite_of(name.suite).whole or name.varies):  # which take what there is
+            if not (name.whole or name.varies):  # which take what there is
                 checked_sizes(sizes, name.protocol, dataset.name)
         _check_choice(dataset, sizes)
     wanted = extracted(spec)

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
-from benchmark_spec.protocol import suite_of
 from builders.baselines import run_ft, run_head
 from builders.execution.steps import Made, Step
 from builders.features.backbones import load_backbone
@@ -149,7 +148,7 @@ def with_right_queries(results: Submission, release: Release) -> Submission:
     lengths = predictions.value_lengths().fill_null(0).to_numpy()
     order, right = [np.zeros(0, np.int64)], [np.zeros(0, bool)]
     for group, info in enumerate(infos):
-        if checked.complete(group) and not suite_of(info.name.suite).whole:
+        if checked.complete(group) and not info.name.whole:
             order.append(checked.rows_of(group))
             right.append(checked.right_in_task_order(group))
     known = np.concatenate(order)

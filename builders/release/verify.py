@@ -423,7 +423,7 @@ def task_problems(
         return
     class_of = np.searchsorted(sizes.cumsum(), images, "right")
     uneven = np.zeros((1, 1), bool)
-    if not suite_of(name.suite).whole:
+    if not name.whole:
         uneven = np.sort(labels, axis=1) != np.repeat(np.arange(way), query)
     of_label = np.take_along_axis(class_ids, labels.astype(np.int64) % way, axis=1)
     of_support = np.repeat(class_ids, shot, axis=1)

@@ -16,7 +16,6 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from benchmark_spec.errors import MethodFailedError, PredictionError
-from benchmark_spec.protocol import suite_of
 from fslbench_data.evaluation.inputs import Inputs
 from fslbench_data.evaluation.journal import Journal
 from fslbench_data.submission.recorder import array_of, check_positions
@@ -167,7 +166,7 @@ def _checked(output: NDArray[Any], group: Sequence[Task], where: str) -> list[ND
     """
     way, queries = group[0].class_ids.size, group[0].query.size
     expected, or_scores = (len(group), queries), ""
-    if suite_of(group[0].info.name.suite).whole:
+    if group[0].info.name.whole:
         or_scores = f"; or scores ({queries}, {way}) of the classes"
         if output.dtype.kind == "f" and output.shape == (*expected, way):
             if not np.isfinite(output).all():

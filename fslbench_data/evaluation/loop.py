@@ -333,5 +333,5 @@ def _chosen(
             raise UnknownNameError("task set", task_set, names, where=", ".join(chosen))
     if task_sets:
         return [info for info in wanted if str(info.name) in task_sets]
-    usual = [i for i in wanted if not (i.name.varies or suite_of(i.name.suite).whole)]
+    usual = [i for i in wanted if not (i.name.varies or i.name.whole)]
     return usual or wanted

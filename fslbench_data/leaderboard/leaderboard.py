@@ -23,7 +23,6 @@ from benchmark_spec.errors import (
     listing,
 )
 from benchmark_spec.naming import one_line
-from benchmark_spec.protocol import suite_of
 from fslbench_data.files import EXPECTED, FIX, POINTER, is_lfs_pointer, sha256_of
 from fslbench_data.leaderboard.repository import (
     ENDING,
@@ -422,7 +421,7 @@ def boards_of(
         for info in infos:
             progress(str(info))
             designs, units = estimable(*designs_of(release, info))
-            if suite_of(info.name.suite).whole:  # its intervals need more than counts
+            if info.name.whole:  # its intervals need more than counts
                 missing = dict.fromkeys(designs, "leaderboards keep no answers to single queries")
                 designs, units = {}, replace(units, missing={**missing, **units.missing})
             standing = ranked(info, info.name.interval, entries[info.text], level, designs, units)

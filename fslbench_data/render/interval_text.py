@@ -16,7 +16,7 @@ from analysis_sql.interval_kinds import (
 )
 from analysis_sql.intervals.intervals import Interval, zero_bound
 from benchmark_spec.errors import listing, many
-from benchmark_spec.protocol import IntervalKind, suite_of
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.table import Column
 from fslbench_data.scoring.designs import Units
 from fslbench_data.scoring.scores import Score, may_be_training_runs
@@ -256,10 +256,9 @@ def set_title(
     first = ESTIMANDS[kinds[0]]
     if units.groups:
         first = first.replace("new images", "new groups of images")
-    if suite_of(scored.name.suite).whole and kinds[0] != "closed":
-        about = about_test_set(scored.n_tasks, scored.protocol.shot)
-        first = f"{about}, all answers weighted equally"
-    tasks = f"{scored.n_tasks} {'draw' if suite_of(scored.name.suite).whole else 'task'}"
+    if scored.name.whole and kinds[0] != "closed":
+        first = f"{about_in(scored, kinds[0])}, all answers weighted equally"
+    tasks = f"{scored.n_tasks} {'draw' if scored.name.whole else 'task'}"
     tasks += "s" * (scored.n_tasks > 1)
     title = f"{tasks}, {percent(level)} {family_in(scored, kinds[0])} intervals"
     if len(kinds) < 2:
@@ -272,9 +271,16 @@ def set_title(
     return f"{title}{before}{first}; {names}in brackets: {about}"
 
 
+def about_in(scored: TaskSetInfo, kind: IntervalKind) -> str:
+    """Return what a kind is about, of tasks of all classes with their draws of the support."""
+    if scored.name.whole and ABOUT[kind] == "new images":
+        return about_test_set(scored.n_tasks, scored.protocol.shot)
+    return ABOUT[kind]
+
+
 def family_in(scored: TaskSetInfo, kind: IntervalKind) -> str:
     """Return the name of a kind in the titles of a task set."""
-    whole = suite_of(scored.name.suite).whole and kind != "closed"
+    whole = scored.name.whole and kind != "closed"
     return "Student's t" if whole else family_of(kind)
 
 

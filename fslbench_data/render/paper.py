@@ -18,7 +18,7 @@ from analysis_sql.interval_kinds import about_test_set
 from analysis_sql.intervals.intervals import ABOVE
 from analysis_sql.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import FSLBenchWarning, SpecError, listing, many
-from benchmark_spec.protocol import EPISODES, About, suite_of
+from benchmark_spec.protocol import EPISODES, About
 from fslbench_data.release.release import AnyRelease, load_release
 from fslbench_data.render import table as plain
 from fslbench_data.render.interval_text import (
@@ -431,7 +431,7 @@ def _queries_text(content: PaperContent) -> list[str]:
     by_tasks = {
         score.method
         for score, column in scores
-        if not (score.by_queries or suite_of(column.scored.name.suite).whole)
+        if not (score.by_queries or column.scored.name.whole)
     }
     names = dict.fromkeys(score.method for score, _ in scores if score.method not in by_tasks)
     n_methods = len(content.methods)
@@ -511,7 +511,7 @@ def _about(content: PaperContent) -> str:
 
 def _is_whole(content: PaperContent) -> bool:
     """Return whether all tasks have all classes, so that they are draws of the support."""
-    return all(suite_of(column.scored.name.suite).whole for column in content.sets)
+    return all(column.scored.name.whole for column in content.sets)
 
 
 def _release(content: PaperContent) -> str:

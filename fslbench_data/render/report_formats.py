@@ -14,7 +14,7 @@ from analysis_sql.comparisons import Comparison
 from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, ESTIMANDS, about_test_set
 from analysis_sql.intervals.intervals import INDEPENDENT_TASKS, zero_bound
 from analysis_sql.multiple_comparisons import Evidence, Ties
-from benchmark_spec.protocol import IntervalKind, suite_of
+from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.draws_text import values as draw_values
 from fslbench_data.render.interval_text import comparison_text, unseen_text
 from fslbench_data.render.log_text import sentence
@@ -148,7 +148,7 @@ def _content(report: Report) -> dict[str, Any]:
 
 def _estimand(kind: IntervalKind, sets: Sequence[TaskSetReport]) -> str:
     """Return what a kind of interval is about, in full."""
-    if kind == "closed" or not all(suite_of(each.scored.name.suite).whole for each in sets):
+    if kind == "closed" or not all(each.scored.name.whole for each in sets):
         return ESTIMANDS[kind]
     draws = max(each.scored.n_tasks for each in sets)
     shots = max(each.scored.protocol.shot for each in sets)

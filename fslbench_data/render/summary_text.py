@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.comparisons import Verdict
-from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, about_test_set, family_of
+from analysis_sql.interval_kinds import ABOUT, ADDITIONAL_KINDS, family_of
 from analysis_sql.intervals.intervals import ABOVE
 from analysis_sql.multiple_comparisons import FEW_TASKS
 from benchmark_spec.errors import MissingPackageError, listing, many
@@ -31,6 +31,7 @@ from fslbench_data.render.interval_text import (
     UNBOUND_NOTE,
     VERDICT_STYLES,
     VERDICT_WORDS,
+    about_in,
     by_queries_text,
     labels,
     one_model_text,
@@ -272,9 +273,9 @@ def _heading(summary: Summary) -> str:
     per_query = bool(known) and not unknown
 
     def family(primary: TaskSetReport) -> str:
-        if suite_of(primary.scored.name.suite).whole:
-            return about_test_set(primary.scored.n_tasks, primary.scored.protocol.shot)
         kind = primary.displayed_kinds[0]
+        if primary.scored.name.whole:
+            return about_in(primary.scored, kind)
         return PER_QUERY if per_query and kind == "images" else family_of(kind)
 
     kinds = dict.fromkeys(map(family, sets))
@@ -305,10 +306,11 @@ def _set_columns(sets: Sequence[TaskSetReport]) -> list[Column]:
     """Return the columns that name a task set, only those that distinguish the sets."""
     protocols = {primary.scored.protocol for primary in sets}
     columns = [Column("data set", lambda primary: primary.scored.dataset)]
-    if len({protocol.way for protocol in protocols}) > 1:
+    knows_shots = any(p.scored.name.varies or p.scored.protocol.shot for p in sets)
+    if len({protocol.way for protocol in protocols}) > 1 or not knows_shots:
         columns.append(right("ways", _ways))
     shots = right("shots", lambda p: "varied" if p.scored.name.varies else p.scored.protocol.shot)
-    columns.append(shots)
+    columns += [shots] if knows_shots else []
     if len({(protocol.way, protocol.shot) for protocol in protocols}) < len(protocols):
         columns.append(right("queries", lambda primary: primary.scored.protocol.query))
     return columns
@@ -556,6 +558,10 @@ def _of_sets(summary: Summary) -> Iterator[str]:
     for kind in dict.fromkeys(kind for primary in sets for kind in primary.displayed_kinds):
         if bounded := [str(p.scored) for p in sets if kind in p.units.bounded]:
             yield f"{AT_MOST} for {ABOUT[kind]} on {listing(bounded, 4)}"
+    if not any(primary.kind_about("new classes") for primary in sets):
+        missing = (item for primary in sets for item in primary.units.missing.items())
+        why = dict.fromkeys(reason for kind, reason in missing if ABOUT[kind] == "new classes")
+        yield from [f"no interval for new classes ({listing([*why], 2)})"] if why else ()
     if within := _datasets(p for p in sets if p.units.superclasses and p.kind_about("new classes")):
         yield f"{within}: new classes are other classes of the same superclasses"
 

@@ -108,7 +108,8 @@ class DatasetMean(Struct, frozen=True):
         """Ways and shots in words."""
         if self.shots is None:
             return EPISODES.name
-        return f"{f'{self.ways}-way' if self.ways else 'all classes,'} {self.shots}-shot"
+        ways = f"{self.ways}-way" if self.ways else "all classes"
+        return f"{ways}{'' if self.ways else ','} {self.shots}-shot" if self.shots else ways
 
     @property
     def low(self) -> float | None:

@@ -104,7 +104,7 @@ def left_out_design(release: Release, info: TaskSetInfo) -> Design:
     owner = classes_of_images(sizes, info.dataset)
     if info.name.suite == "pooled":
         owner = _pooled_owner(release, info, sizes, owner, groups)
-    if suite_of(info.name.suite).whole:
+    if info.name.whole:
         return _all_ways(release, info, sizes, groups)
     tasks = release.task_set(info.dataset, str(info.name))
     names = release.superclasses(info.dataset)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from analysis_sql.leave_one_out.episodes import ABSENT
 from benchmark_spec.errors import SubmissionError, UnknownNameError, listing
 from benchmark_spec.manifest import Dataset, Kind, Manifest, Table, table_path
-from benchmark_spec.protocol import OWN_OPEN, TaskSetName, suite_of
+from benchmark_spec.protocol import OWN_OPEN, TaskSetName
 from fslbench_data.release.folder import ReleaseFiles
 from fslbench_data.release.release import Release
 from fslbench_data.submission.model import Method, Submission
@@ -139,7 +139,7 @@ class OwnRelease(Release, frozen=True, eq=False):
 
     def task_set(self, dataset: str, name: str) -> TaskSet:
         """Return a task set; refuse those of all classes, of which no log names the support."""
-        if suite_of(TaskSetName.parse(name).suite).whole:
+        if TaskSetName.parse(name).whole:
             raise SubmissionError(
                 "a log of all classes at once does not say which images were support",
                 where=self.source,
@@ -286,7 +286,7 @@ def release_of(name: str, pool: Pool, facts: LogFacts, sets: Sequence[OwnTasks])
 def _tasks(own: OwnTasks, drawn: Ints) -> pa.Table:
     """Make the table of a task set, whose images have the ids `drawn` (B, K, m)."""
     name, shots = own.info.name, own.shots
-    if not name.varies and not suite_of(name.suite).whole:  # perhaps the log names no support
+    if not name.varies and not name.whole:  # perhaps the log names no support
         shots = np.full_like(shots, name.protocol.shot)
     is_support = np.arange(drawn.shape[2]) < shots[:, :, None]
     support, query = (drawn >= 0) & is_support, (drawn >= 0) & ~is_support

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from analysis_sql.comparisons import Verdict
 from analysis_sql.intervals.intervals import Interval
 from benchmark_spec.errors import SpecError, SubmissionError, UnknownNameError, listing
-from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind, suite_of
+from benchmark_spec.protocol import ABOUTS, EPISODES, About, IntervalKind
 from fslbench_data.scoring.dataset_means import dataset_means
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.scores import Score, Signature
@@ -230,9 +230,13 @@ def headings(sets: Sequence[TaskSetInfo]) -> list[str]:
         return [scored.task_set for scored in sets]
     one_way = len({p.way for p in protocols}) == 1
     shots_suffice = one_way and len({*protocols}) == len({p.shot for p in protocols})
-    if all(suite_of(name.suite).whole for name in names):
+    if all(name.whole for name in names):
         shots_suffice = len({(s.dataset, s.protocol.shot) for s in sets}) == len(sets)
-    return [f"{p.shot}-shot" if shots_suffice else str(p) for p in protocols]
+    knows_shots = any(p.shot for p in protocols)
+    return [
+        str(p) if not shots_suffice else f"{p.shot}-shot" if knows_shots else f"{p.way}-way"
+        for p in protocols
+    ]
 
 
 def _column(
@@ -303,8 +307,8 @@ def _means(
         for i, cell in enumerate(cells):
             if cell and cell.verdict is None and cell.interval.mean > highest - 1e-9:
                 cells[i] = replace(cell, strong=True)
-        ways_text = f"{ways}-way " if ways and several_ways else ""
-        heading = EPISODES.name if shots is None else f"{ways_text}{shots}-shot"
+        ways_text = f"{ways}-way " if ways and (several_ways or not shots) else ""
+        heading = EPISODES.name if shots is None else ways_text + (f"{shots}-shot" if shots else "")
         yield replace(alike[0], heading=heading, pairs=0, cells=tuple(cells), over=n_datasets)
 
 

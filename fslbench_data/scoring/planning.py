@@ -244,7 +244,7 @@ def plan(
                 fix="leave queries and suite out; tasks says for how many",
             )
         release, suite = own.release, POOLED
-        if any(suite_of(info.name.suite).whole for info in release.task_sets):
+        if any(info.name.whole for info in release.task_sets):
             raise SubmissionError(
                 "results with all classes at once are no pilot: they have no random tasks",
                 where=release.source,
@@ -524,7 +524,7 @@ def _pilot_sets(
         for info in answered
         if (info.protocol.way, info.protocol.shot) == (way, shot)
         and info.name.interval == ("closed" if pooled else "open")
-        and not suite_of(info.name.suite).whole
+        and not info.name.whole
         and (suite_of(info.name.suite).uniform if pooled else info.protocol.query > 1)
         and (not pooled or info.protocol.query in queries)
     ]

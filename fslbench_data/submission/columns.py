@@ -524,6 +524,10 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
         )
     if "image" in columns:
         return "results with all classes at once have the columns method, image, class, predicted"
+    if "n_correct" in missing and "accuracy" in columns:
+        return "give counts in place of accuracies: n_correct is accuracy times n_query"
+    if "seed" in columns:
+        return "rename 'seed' to 'run'"
     renamed = {name.strip().lower(): name for name in columns}
     renames = [f"{quoted(renamed[name])} to {name!r}" for name in missing if name in renamed]
     if renames:

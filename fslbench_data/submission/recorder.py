@@ -17,7 +17,6 @@ from benchmark_spec.errors import (
     printable,
 )
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.protocol import suite_of
 from fslbench_data.submission.columns import NAMES, canonical
 from fslbench_data.submission.frames import frame_table
 from fslbench_data.submission.model import Binding, GroupKey, Method, Stopping, Submission
@@ -266,7 +265,7 @@ def _second(
 ) -> NDArray[Any]:
     """Return second-best classes as an integer array (m, K·Q); refuse predicted ones."""
     where += ", second"
-    if not suite_of(info.name.suite).whole:
+    if not info.name.whole:
         raise PredictionError(
             "second-best classes are recorded of tasks of all classes alone",
             where=where,

@@ -20,7 +20,6 @@ from benchmark_spec.errors import (
     UnknownTaskError,
     listing,
 )
-from benchmark_spec.protocol import suite_of
 from fslbench_data.release.release import Release
 from fslbench_data.submission.columns import NAMES, TableKind, canonical
 from fslbench_data.submission.model import Submission
@@ -66,7 +65,7 @@ def by_task(source: Any, release: Release) -> Submission:
         if sum(of_group == group for of_group, _ in rows.fingerprints) > 1:
             what = f"the rows of {key.method} have different fingerprints"
             raise rows.error(FingerprintError, what, members, "that of the task set, in each")
-        if not suite_of(key.info.name.suite).whole:
+        if not key.info.name.whole:
             expected = "a row per task, or a row per image of an allway set"
             what = f"{key.info} has no tasks of all classes"
             raise rows.error(SchemaError, what, members, expected)

@@ -33,7 +33,7 @@ from benchmark_spec.errors import (
     rows,
 )
 from benchmark_spec.naming import check_method_name
-from benchmark_spec.protocol import TaskSetName, suite_of
+from benchmark_spec.protocol import TaskSetName
 from fslbench_data.release.release import Release
 from fslbench_data.submission.columns import marks, where_true
 from fslbench_data.tasks import TaskSetInfo
@@ -254,7 +254,7 @@ def check_may_stop(info: TaskSetInfo, release: Release, level: float, where: str
     position; others are judged by their tasks (:mod:`analysis_sql.intervals.stopping`).  Raises a
     DriftError that names the balanced set of the same data and protocol, if there is one.
     """
-    if info.name.varies or suite_of(info.name.suite).whole:
+    if info.name.varies or info.name.whole:
         raise DriftError(
             f"tasks of {info} differ in queries, or are few",
             where=where,
@@ -444,7 +444,7 @@ def _second_bests(table: Rows) -> None:
         )
     second, lists, (ways, queries) = predictions.second, predictions.lists, table.sizes
     given = np.flatnonzero(~second.missing)
-    whole = np.array([suite_of(key.info.name.suite).whole for key in table.keys])[table.groups]
+    whole = np.array([key.info.name.whole for key in table.keys])[table.groups]
     uneven = (second.lengths != queries) | second.nulls | lists.missing
 
     def check(bad: NDArray[Any], what: str, expected: str) -> None:

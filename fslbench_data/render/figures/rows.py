@@ -31,6 +31,7 @@ from fslbench_data.render.figures.charts import (
 from fslbench_data.render.interval_text import (
     AT_MOST,
     CLAIMS,
+    about_in,
     capital,
     difference_text,
     family_in,
@@ -468,7 +469,7 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
 
     def names(kinds: slice) -> str:
         texts = [
-            f"{ABOUT[kind]} ({family_in(each.scored, kind)})"
+            f"{about_in(each.scored, kind)} ({family_in(each.scored, kind)})"
             for each in sets
             for kind in each.displayed_kinds[kinds]
         ]
@@ -488,7 +489,8 @@ def set_caption(sets: Sequence[TaskSetReport], tasks: Iterable[int], *, lines: b
     several = [score for each in with_runs for score in each.scores if score.runs > 1]
     runs = new_runs_text({s.runs for s in several}, runs_word(several))
     first = f"{percent(sets[0].level)} intervals: {about}"
-    return " ".join(sentences(first, tasks_text(tasks), bound, runs))
+    whole = all(each.scored.name.whole for each in sets)
+    return " ".join(sentences(first, tasks_text(tasks, "draw" if whole else "task"), bound, runs))
 
 
 def _of_one_model(names: Iterable[str]) -> str:
@@ -501,10 +503,10 @@ def _without_verdict(labels: Sequence[str], reason: str) -> str:
     return f" Nothing is concluded about {listing(labels, 4)}: {reason}." if labels else ""
 
 
-def tasks_text(tasks: Iterable[int]) -> str:
+def tasks_text(tasks: Iterable[int], unit: str = "task") -> str:
     """Return ``T = 19 tasks``, or the fewest and the most."""
     numbers = [*tasks]
-    return f"T = {span(numbers)} task{'s' if max(numbers) != 1 else ''}"
+    return f"T = {span(numbers)} {unit}{'s' if max(numbers) != 1 else ''}"
 
 
 def placed(rows: Sequence[Row]) -> tuple[Row, ...]:

@@ -546,6 +546,23 @@ def test_a_method_with_shots_and_without():
     assert found == [("tip", 0, 0), ("clip", 0, 0), ("tip", 4, 2), ("clip", 4, 0)]
 
 
+def test_shots_that_no_row_tells_are_not_zero(tmp_path):
+    parts = ("base", 3), ("new", 2)
+    log = [r for d, c in parts for m in "ab" for r in _rows_of(m, (0, 1), c, dataset=d)]
+    file = write_columns(tmp_path / "log.jsonl", _columns(log))
+    for command, said in (
+        (("score",), "no interval for new classes (with all classes at once that needs a column"),
+        (("score", "--means"), "2 data sets, all classes "),
+        (("table", "--means"), "base 3-way"),
+    ):
+        text = printed(*command, file)
+        assert said in text.replace("\n", " ")
+        assert "0-shot" not in text
+    printed("plot", "means", file, "-o", tmp_path / "f.svg")
+    caption = (tmp_path / "f.caption.txt").read_text()
+    assert "new test images and new draws of the support (Student's t). T = 2 draws." in caption
+
+
 def test_a_log_is_one_data_set_in_any_order():
     log = _rows_of("a", range(3)) + _rows_of("b", range(4)) + _rows_of("zero")
     report = fb.score(log)
