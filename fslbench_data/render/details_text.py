@@ -14,9 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from analysis_sql.comparisons import Comparison, Verdict, conclusive
-from analysis_sql.interval_kinds import ADDITIONAL_KINDS
 from analysis_sql.intervals.intervals import ABOVE, INDEPENDENT_TASKS, Saturation
-from analysis_sql.multiple_comparisons import Evidence, Ties
+from analysis_sql.multiple_comparisons import Evidence
 from benchmark_spec.errors import listing, many
 from fslbench_data.render.console import print_table, say
 from fslbench_data.render.interval_text import (
@@ -34,6 +33,7 @@ from fslbench_data.render.interval_text import (
     plus_minus,
     set_title,
     stopped_text,
+    ties_text,
     unseen_text,
     verdict_column,
     verdict_of,
@@ -242,18 +242,6 @@ def _bounds(saturation: Saturation) -> str:
         f"{saturation.bound:.2g} % of others, and on {saturation.new_classes_bound:.2g} % of those "
         f"with new classes ({percent(saturation.level)})"
     )
-
-
-def ties_text(ties: Ties) -> str:
-    """Say which methods do not differ significantly from the best, Holm-adjusted."""
-    first, *others = [kind for kind in ties.tied if kind != "closed"] or ties.tied
-    names = {kind: [n for n in tied if n != ties.best] for kind, tied in ties.tied.items()}
-    text = f"Highest mean: {ties.best}. No significant difference from it (Holm, {ties.family} "
-    text += f"pairs): {listing(names[first], 6) or 'none'}"
-    for kind in others:
-        if set(names[kind]) != set(names[first]):
-            text += f"; for {ADDITIONAL_KINDS[kind].about}: {listing(names[kind], 6) or 'none'}"
-    return f"{text}."
 
 
 def power_text(comparisons: Sequence[Comparison], evidence: Sequence[Evidence]) -> str:

@@ -15,6 +15,7 @@ from analysis_sql.interval_kinds import (
     family_of,
 )
 from analysis_sql.intervals.intervals import Interval, zero_bound
+from analysis_sql.multiple_comparisons import Ties
 from benchmark_spec.errors import listing, many
 from benchmark_spec.protocol import IntervalKind
 from fslbench_data.render.table import Column
@@ -237,6 +238,18 @@ def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[Int
     """Return an accuracy with its first half-width, those of the other kinds in brackets."""
     primary, *additional = (intervals[kind] for kind in kinds)
     return plus_minus(primary) + bracket(additional)
+
+
+def ties_text(ties: Ties) -> str:
+    """Say which methods do not differ significantly from the best, Holm-adjusted."""
+    first, *others = [kind for kind in ties.tied if kind != "closed"] or ties.tied
+    names = {kind: [n for n in tied if n != ties.best] for kind, tied in ties.tied.items()}
+    text = f"Highest mean: {ties.best}. No significant difference from it (Holm, {ties.family} "
+    text += f"pairs): {listing(names[first], 6) or 'none'}"
+    for kind in others:
+        if set(names[kind]) != set(names[first]):
+            text += f"; for {ADDITIONAL_KINDS[kind].about}: {listing(names[kind], 6) or 'none'}"
+    return f"{text}."
 
 
 def bracket(additional: Iterable[Interval]) -> str:

@@ -27,6 +27,7 @@ from fslbench_data.render.interval_text import (
     runs_word,
     sentences,
     several_runs_text,
+    ties_text,
     verdict_column,
     verdict_of,
     width_text,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 USUAL = "± usual"
-SEVERAL_PAIRS = "not corrected for multiple comparisons (fslbench table is)"
+UNCORRECTED = "Verdicts: each comparison alone."
 MOST_NAMED = 6
 
 
@@ -64,23 +65,22 @@ def log_paper(report: Report, log: LogFacts, form: str = "") -> tuple[list[Table
     level = percent(report.signature.level)
     title = f"Differences, method minus versus: ± half-width of paired {level} intervals; better, "
     title += "worse: significant; ns: no significant difference"
-    tables = _tables(report, log, title, "; not corrected for multiple comparisons")
-    return tables, str(report.signature), [*notes(report, log), sentence(report, log)]
+    return (
+        _tables(report, log, title),
+        str(report.signature),
+        [*notes(report, log), sentence(report, log)],
+    )
 
 
-def _tables(
-    report: Report, log: LogFacts, title: str = "", several: str = SEVERAL_PAIRS
-) -> list[Table]:
-    """Return a table of methods and one of pairs for each task set.
-
-    `title` is that of the pairs; `several` follows it if there is more than one pair.
-    """
+def _tables(report: Report, log: LogFacts, title: str = "") -> list[Table]:
+    """Return a table of methods and one of pairs, of this title, for each task set."""
     tables = []
     for each in report.sets:
         tables.append(_methods(each, log))
         if len(each.comparisons):
-            whole_title = title + (several if len(each.comparisons) > 1 else "")
-            tables.append(Table(whole_title, _pair_columns(each, log), each.comparisons))
+            ties = ties_text(each.ties) if each.ties else ""
+            beside = (f"{UNCORRECTED} {ties}".strip(),) if len(each.comparisons) > 1 else ()
+            tables.append(Table(title, _pair_columns(each, log), each.comparisons, beside))
     return tables
 
 
@@ -136,7 +136,7 @@ def sentence(report: Report, log: LogFacts) -> str:
     """Return one sentence to paste in a paper."""
     parts = []
     for each in report.sets:
-        means = [_mean_text(score, each) for score in each.scores[:MOST_NAMED]]
+        means = [_mean_text(score, each) for score in _best_first(each)[:MOST_NAMED]]
         if len(each.scores) > MOST_NAMED:
             means.append(f"and {len(each.scores) - MOST_NAMED} more")
         protocol = each.scored.protocol
@@ -213,6 +213,13 @@ def _about(log: LogFacts, kind: IntervalKind) -> str:
     return f"{ABOUT[kind]}{' of these superclasses' if of_known else ''}"
 
 
+def _best_first(task_set: TaskSetReport) -> Sequence[Score]:
+    """Return scores by descending mean if they are more than are named, else in the log's order."""
+    if len(task_set.scores) <= MOST_NAMED:
+        return task_set.scores
+    return sorted(task_set.scores, key=lambda score: -score.accuracy.mean)
+
+
 def _is_open(task_set: TaskSetReport) -> bool:
     """Return whether no image is in two tasks."""
     return task_set.interval_kind == "open"
@@ -239,7 +246,7 @@ def _methods(task_set: TaskSetReport, log: LogFacts) -> Table:
         f"{upto}{protocol.per_class} images of each, {how[0]}: {percent(task_set.level)}{how[1]} "
         "intervals"
     )
-    return Table(title, tuple(columns), task_set.scores)
+    return Table(title, tuple(columns), _best_first(task_set))
 
 
 def _pair_columns(task_set: TaskSetReport, log: LogFacts) -> tuple[Column, ...]:
