@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -250,6 +251,22 @@ def ties_text(ties: Ties) -> str:
         if set(names[kind]) != set(names[first]):
             text += f"; for {ADDITIONAL_KINDS[kind].about}: {listing(names[kind], 6) or 'none'}"
     return f"{text}."
+
+
+_RUN = re.compile(r"(.+?)[-_. ]*(?:seed|run|trial|fold)[-_. ]*\d+", re.IGNORECASE)
+"""The name of a method that ends in the number of a training run."""
+
+
+def runs_hint(names: Iterable[str]) -> str:
+    """Say that methods seem to be runs of one method, by their names; empty if none do."""
+    of_method: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        if found := _RUN.fullmatch(name):
+            of_method.setdefault(found[1], []).append(name)
+    alike = [name for names in of_method.values() if len(names) > 1 for name in names]
+    if not alike:
+        return ""
+    return f"{listing(alike, 3)}: if they are runs of one method, name it alike, and runs in `run`"
 
 
 def bracket(additional: Iterable[Interval]) -> str:

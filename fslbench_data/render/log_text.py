@@ -24,6 +24,7 @@ from fslbench_data.render.interval_text import (
     capital,
     one_model_text,
     percent,
+    runs_hint,
     runs_word,
     sentences,
     several_runs_text,
@@ -94,7 +95,8 @@ def notes(report: Report, log: LogFacts) -> list[str]:
     about = [f"± {_about(log, kind)}: {text}" for kind, text in estimands(report, log).items()]
     if not all(map(_is_open, report.sets)):
         about.insert(0, f"{USUAL}: other tasks of the same images, as papers print it")
-    lines = [f"Beware: {text}." for text in log.warnings]
+    hint = runs_hint(score.method for score in report.scores)
+    lines = [f"Beware: {text}." for text in (*log.warnings, *([hint] if hint else ()))]
     lines += _notes_of_methods(report.scores, log)
     for each in report.sets:
         missing = by_reason(each.units.missing, partial(_about, log)).items()

@@ -17,6 +17,7 @@ from analysis_sql.planning.planning import CLOSED_TASKS, MAX_TASKS, Planned
 from analysis_sql.planning.query_size import CRITERION, QueryChoice
 from analysis_sql.planning.variance_budget import Shares
 from benchmark_spec.errors import listing
+from benchmark_spec.protocol import OWN
 from fslbench_data.render.console import page, print_table, say
 from fslbench_data.render.interval_text import (
     UNBOUND_NOTE,
@@ -76,8 +77,14 @@ def heading(set_plan: SetPlan, plan: Plan, *, details: bool) -> tuple[str, str]:
         shape, tasks = str(pilot.info.protocol), variances.tasks
         found = f"; each {variances.unit.removesuffix('s')} is in {variances.appearances:.1f} of "
         found += "them on average"
-    title = f"{pilot.info.dataset} ({size}), {shape}, suite {plan.suite}: {what}"
+    suite = "" if of_log(set_plan) else f", suite {plan.suite}"
+    title = f"{pilot.info.dataset} ({size}), {shape}{suite}: {what}"
     return title, f"pilot: {pilot.info}, {tasks} tasks, {mean}{found}"
+
+
+def of_log(set_plan: SetPlan) -> bool:
+    """Return whether the pilot is a log, whose tasks are of no suite."""
+    return set_plan.pilot.info.name.suite == OWN.name
 
 
 def below(set_plan: SetPlan, *, details: bool = True) -> list[str]:
@@ -91,8 +98,9 @@ def below(set_plan: SetPlan, *, details: bool = True) -> list[str]:
         if row.class_share is not None:
             low, high = (f"{100 * share:.0f}" for share in row.class_share)
             shares += f" (classes: likely {low} to {high} %)"
+        measured = "difference" if set_plan.pilot.versus else "accuracy"
         lines = [
-            f"recommended queries per class: {best}",
+            f"best queries per class for this {measured}: {best}",
             f"variance shares at {row.query} queries per class: {shares}",
         ]
         if details:
@@ -105,7 +113,7 @@ def below(set_plan: SetPlan, *, details: bool = True) -> list[str]:
             ]
         return lines
     variances, lines = set_plan.variances, []
-    if set_plan.usual is not None:
+    if set_plan.usual is not None and not of_log(set_plan):
         sizes = f" (B0 = {set_plan.noiseless:,}, B1 = {set_plan.stable:,})" if details else ""
         lines.append(f"a pooled set has {set_plan.usual:,} tasks{sizes}")
     apart = " (as if runs did not differ)" if set_plan.pilot.runs.variance else ""

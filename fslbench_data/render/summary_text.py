@@ -37,6 +37,7 @@ from fslbench_data.render.interval_text import (
     one_model_text,
     percent,
     plus_minus,
+    runs_hint,
     several_runs_text,
     span,
     stopped_text,
@@ -474,6 +475,8 @@ def _of_scores(summary: Summary, name: Name) -> Iterator[str]:
     if same := [str(p.scored) for p in summary.primary if p.displayed_kinds[0] == "closed"]:
         where = listing(same, 2)
         yield f"{where}: nothing is said of new images, only of other tasks of the same images"
+    if hint := runs_hint(score.method for score in summary.scores if not score.is_reference):
+        yield hint
     if prefix := dict.fromkeys(score.method for score in summary.scores if score.prefix):
         methods = listing([name(method) for method in prefix], 3)
         yield f"{methods}: {PREFIX}; its intervals are shown, and nothing is concluded (n/a)"
@@ -574,7 +577,8 @@ def _further_options(summary: Summary) -> str:
     """Say what else is in the report, and which options show it."""
     details, parts = [], []
     if any(c not in row.displayed for row in summary.rows for c in row.compared):
-        details.append(f"all {sum(len(row.compared) for row in summary.rows)} comparisons")
+        number = sum(len(row.compared) for row in summary.rows)
+        details.append(f"all {number} comparisons (above: the closest)")
     if summary.other_sets:
         details.append(many(summary.other_sets, "more task set"))
     if details:
@@ -602,6 +606,7 @@ def _references(summary: Summary) -> str:
     if on_same == {True}:
         return "reference methods: those on the same features"
     if on_same == {False}:
-        return f"reference methods: {accurate}, since none is on the same features; {counted}"
+        why = "none is on the same features" if features != {""} else "no file names its backbone"
+        return f"reference methods: {accurate}, since {why}; {counted}"
     otherwise = f"where there are none, {accurate}; {counted}"
     return f"reference methods: those on the same features; {otherwise}"

@@ -47,8 +47,8 @@ class Evenness(Struct, frozen=True):
 
     `statistic` is Pearson's, scaled for drawing without replacement; with a `df` of 0 there is no
     test.  `worst` was drawn `times` instead of `expected`.  `rare` is the mean of 1/expected: the
-    square of a count of small expectation μ has variance 2 + 1/μ, not 2.  `never` is how many were
-    not drawn at all.
+    square of a count of small expectation μ has variance 2 + 1/μ, not 2.  Of the `units`, `never`
+    many were not drawn at all.
     """
 
     what: str
@@ -59,6 +59,7 @@ class Evenness(Struct, frozen=True):
     expected: float = 0.0
     rare: float = 0.0
     never: int = 0
+    units: int = 0
 
     @property
     def p(self) -> float:
@@ -126,7 +127,8 @@ def unit_draws(class_ids: Ints, units: Ints, class_of_unit: Ints, what: str) -> 
     worst = int(squares.argmax())
     rare = float((1.0 / expected[varies]).mean()) if df else 0.0
     counts = int(times[worst]), float(expected[worst])
-    return Evenness(what, float(squares.sum()), df, worst, *counts, rare, int((times == 0).sum()))
+    never = int((times == 0).sum())
+    return Evenness(what, float(squares.sum()), df, worst, *counts, rare, never, len(times))
 
 
 def check_even(test: Evenness, name: str, where: str) -> list[str]:
@@ -144,8 +146,11 @@ def check_even(test: Evenness, name: str, where: str) -> list[str]:
             f"the tasks were not drawn uniformly ({text})",
             where=where,
             expected=UNIFORM_DRAWING,
-            fix="sample so: random.sample(classes, K), then random.sample(images of the class, m); "
-            "sizes of classes must count the images that the sampler draws from, no others",
+            fix=f"give the sizes of the split that tasks are drawn from: {test.never:,} of its "
+            f"{test.units:,} {test.what} are in no task"
+            if test.never > test.units // 2
+            else "sample so: random.sample(classes, K), then random.sample(images of the class, m)"
+            "; sizes of classes must count the images that the sampler draws from, no others",
         )
     if test.p < DOUBTFUL:
         return [f"the tasks may not have been drawn uniformly ({text})"]

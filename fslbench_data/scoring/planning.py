@@ -546,10 +546,9 @@ def _pilot_sets(
         raise SubmissionError(
             f"no results of {listing(methods)} to plan {listing(missing) or 'anything'} with",
             expected=expected,
-            fix="run the method on such a task set and give the file: --pilot FILE; there are "
-            f"such results of {listing(known) or 'no data set'}"
-            f"{'' if pooled else '; closed and pooled sets are planned with --suite pooled'}"
-            "; of other tasks with --ways and --shots",
+            fix=f"{'' if pooled else 'plan from closed or pooled sets with --suite pooled; or '}"
+            "run the method on such a task set and give the file: --pilot FILE; there are such "
+            f"results of {listing(known) or 'no data set'}; of other tasks with --ways and --shots",
         )
     wanted = {info for info in chosen.values() if info.dataset in (datasets or known)}
     by_dataset = sorted(usable, key=lambda info: release.datasets.index(info.dataset))

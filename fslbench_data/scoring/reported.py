@@ -68,6 +68,10 @@ shots and queries: medians over image collections, made by ``python -m studies.r
 
 _DIGITS = 15
 """Digits of the largest number of tasks, classes or images; with commas."""
+_WIDEST = 0.2
+"""Share by which accuracies of tasks may vary beyond chance; of uniform tasks inside the package it
+is at most 0.12."""
+
 _ROUNDING = 1e-9
 """Percentage points by which equal accuracies may differ."""
 
@@ -648,5 +652,11 @@ def _implausible(mean: float, error: float, design: Design, spread: Spread) -> s
             f"{mean:g}: accuracies of {design.ways * design.queries} queries vary by "
             f"{100 * least:.1f} points by chance alone, and ± would make it {100 * deviation:.1f}: "
             f"{_OTHER_SPREAD[spread]}are there more tasks or queries?"
+        )
+    if deviation > hypot(least, _WIDEST):
+        return (
+            f"{mean:g}: tasks would vary by {100 * deviation:.1f} points, by chance alone by "
+            f"{100 * least:.1f}: is ± a standard deviation (--spread sd), or are "
+            "there fewer tasks?"
         )
     return ""

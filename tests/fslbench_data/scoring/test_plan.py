@@ -129,7 +129,7 @@ def test_a_q_with_a_single_task():
 def test_a_best_q_at_an_end_may_lie_beyond_it():
     for queries, said in (("20,21", "20 or fewer (95 % CI: 1 or more)"), ("99", "unknown from 99")):
         text = printed("plan", "--dataset", "digits", "--queries", queries)
-        assert f"recommended queries per class: {said}" in text
+        assert f"best queries per class for this accuracy: {said}" in text
 
 
 @pytest.mark.parametrize("number", [0, 1])

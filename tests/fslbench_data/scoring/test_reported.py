@@ -75,9 +75,9 @@ def test_ways_to_print_a_result(text):
 
 
 def test_standard_errors_and_deviations():
-    (ci,) = fb.reported("80 ± 1.959964", **MINI).results
-    (se,) = fb.reported("80 ± 1.0", **MINI, spread="se").results
-    (sd,) = fb.reported(f"80 ± {sqrt(600):.6f}", **MINI, spread="sd").results
+    (ci,) = fb.reported("80 ± 0.9799820", **MINI).results
+    (se,) = fb.reported("80 ± 0.5", **MINI, spread="se").results
+    (sd,) = fb.reported(f"80 ± {sqrt(150):.6f}", **MINI, spread="sd").results
     assert ci.images == pytest.approx(se.images) == pytest.approx(sd.images)
     assert not ci.warning
     (few,) = fb.reported("91.72 ± 0.02", **MINI).results
@@ -86,6 +86,8 @@ def test_standard_errors_and_deviations():
     assert "0.9172 is read as per cent: is it a share" in share.warning
     (few,) = fb.reported("91.72 ± 0.04", **MINI, spread="sd").results
     assert "is it a confidence interval" in few.warning
+    (wide,) = fb.reported("78.1 ± 0.6", **MINI | {"tasks": 10_000}).results
+    assert "tasks would vary by 30.6 points, by chance alone by 4.8" in wide.warning
 
 
 @pytest.mark.parametrize(
