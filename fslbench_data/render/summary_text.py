@@ -283,6 +283,8 @@ def _heading(summary: Summary) -> str:
     text = f"accuracy ± {level} CI for new images ({', '.join(kinds)})"
     if all(primary.displayed_kinds[0] == "closed" for primary in sets):
         text = f"accuracy ± {level} CI for other tasks of the same images"
+    if summary.rows and (only := _only_dataset(summary)):
+        text = f"{only}: {text}"
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
     n_tasks = [primary.scored.n_tasks for primary in sets]
@@ -296,7 +298,14 @@ def _heading(summary: Summary) -> str:
         draws if suite.whole else suite.name if suite is EPISODES else f"{suite.name} tasks"
         for suite in suites
     }
-    return f"{text}, {number} {units.pop()} a set" if len(units) == 1 else text
+    each = " a set" if len(sets) > 1 else ""
+    return f"{text}, {number} {units.pop()}{each}" if len(units) == 1 else text
+
+
+def _only_dataset(summary: Summary) -> str | None:
+    """Return the data set if all task sets are of one."""
+    datasets = {primary.scored.dataset for primary in summary.primary}
+    return datasets.pop() if len(datasets) == 1 else None
 
 
 def _ways(primary: TaskSetReport) -> str:
@@ -364,7 +373,9 @@ def _rows_table(summary: Summary, name: Name) -> Table:
         return Column(key, itemgetter(key), "right", once=itemgetter("set"), optional=optional)
 
     dataset, *sizes = (column.name for column in sets)
-    columns = [Column(dataset, itemgetter(dataset), once=itemgetter(dataset))]
+    columns = []
+    if _only_dataset(summary) is None:  # else the heading names it
+        columns.append(Column(dataset, itemgetter(dataset), once=itemgetter(dataset)))
     columns += [*map(of_set_column, sizes), of_set_column("accuracy", 1)]
     shown = {key for line in lines for key, value in line.items() if value is not None}
     if "usual ±" in shown:
