@@ -52,6 +52,7 @@ def source(
     from builders.sources.export import check_folder, write_pictures
     from fslbench_data.files import whole_file
     from fslbench_data.render.console import steps
+    from fslbench_data.render.interval_text import span
 
     check_table_file(path)
     dataset, _ = named_dataset(name, spec)
@@ -63,7 +64,7 @@ def source(
     superclasses = set(images.superclasses or ())
     groups = len(set(images.images.column("group").to_pylist()) - {None})
     click.echo(
-        f"{name}: {len(sizes)} classes of {min(sizes)} to {max(sizes)} images, "
+        f"{name}: {len(sizes)} classes of {span(sizes)} images, "
         f"{sum(sizes):,} images"
         + (f" in {groups:,} groups" if groups else "")
         + (f", {len(superclasses)} superclasses" if superclasses else "")

@@ -264,7 +264,7 @@ def test_a_list_that_changed(tiny, raw, spec, tmp_path):
     (problem,) = verify(tiny, raw=raw, spec=spec).problems
     assert "superclasses of the classes in" in problem.what
     run = called(0, "source", "tiny", raw / "tiny", "--spec", tmp_path / "spec.toml")
-    assert run.output == "tiny: 3 classes of 4 to 4 images, 12 images, 2 superclasses\n"
+    assert run.output == "tiny: 3 classes of 4 images, 12 images, 2 superclasses\n"
 
 
 def test_a_build_keeps_to_its_superclasses(tmp_path, raw, spec):
