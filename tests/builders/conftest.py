@@ -3,28 +3,12 @@
 from functools import cache
 
 import pytest
+from golden_inputs import SPEC
 from real_packages import fetch_or_skip, package_folder, some_clip_art
 from specs import spec_in
 
 from builders.release.build import build_release
 from builders.sources.source import source_of
-
-SPEC = """
-name = "small"
-version = "{version}"
-description = "d"
-protocols = ["5w1s1q", "3w2s2q"]
-seed = {seed}
-tasks = {{ closed = {closed} }}
-[[dataset]]
-name = "vgg_flower"
-source = "catalogue"
-suites = ["published", "open", "closed", "balanced"]
-[[dataset]]
-name = "cub"
-source = "catalogue"
-suites = ["open", "balanced"]
-"""
 
 
 @pytest.fixture(scope="session")

@@ -287,7 +287,7 @@ version = "{version}"
 description = "A small release."
 protocols = ["5w1s1q", "3w2s2q"]
 seed = {seed}
-tasks = {{ closed = 40 }}
+tasks = {{ closed = {closed} }}
 [[dataset]]
 name = "vgg_flower"
 source = "catalogue"
@@ -305,7 +305,7 @@ def small(path: Path, version: str = "1.0.0", seed: int = 0) -> None:
     from builders.cli import main
 
     file = path.with_name(f"{path.name}.toml")
-    file.write_text(SPEC.format(version=version, seed=seed))
+    file.write_text(SPEC.format(version=version, seed=seed, closed=40))
     result = CliRunner().invoke(main, ["release", str(file), "-o", str(path)])
     assert result.exit_code == 0, result.output
     file.unlink()
@@ -442,8 +442,10 @@ INPUTS: dict[str, Make] = {
     "accuracies.npy": accuracies,
     "accuracies_wrong.txt": text("80\n81.3\n"),
     "method.py": text(METHOD),
-    "small.toml": text(SPEC.format(version="1.0.0", seed=0)),
-    "small_wrong.toml": text(SPEC.format(version="1.0.0", seed=0).replace("catalogue", "nowhere")),
+    "small.toml": text(SPEC.format(version="1.0.0", seed=0, closed=40)),
+    "small_wrong.toml": text(
+        SPEC.format(version="1.0.0", seed=0, closed=40).replace("catalogue", "nowhere")
+    ),
     "small": small,
     "small_next": partial(small, version="1.0.1", seed=1),
     "small_damaged": small_damaged,

@@ -388,6 +388,11 @@ def test_runs_of_other_numbers_of_tasks_are_named():
         fb.interval([row for row in own_logs.rows(log) if row["seed"] < 2 or row["task"] < 50])
 
 
+def test_runs_that_are_named_as_methods_are_noticed():
+    named = LOG | {"method": [f"m_seed{len(name)}" for name in LOG["method"]]}
+    assert "m_seed10: if they are runs of one method" in str(fb.interval(named))
+
+
 def test_images_that_are_preferred_are_noticed():
     """A sampler that draws from the first 40 of each class's 60 images."""
     log = own_logs.log(images=40)
@@ -395,6 +400,8 @@ def test_images_that_are_preferred_are_noticed():
     with pytest.raises(TaskLogError, match="images within classes: chi-square") as caught:
         fb.interval(log, class_sizes=SIZES)
     assert "random.sample" in caught.value.fix
+    with pytest.raises(TaskLogError, match=r"of the split .*: 1,800 of its 2,400 images are in no"):
+        fb.interval(log, class_sizes=dict.fromkeys(SIZES, 160))
     for task, ids in zip(log["task"], log["image_ids"], strict=True):
         for own in ids if task % 6 == 0 else ():
             own[:] = [i - 1 if i % 10 == 9 and i - 1 not in own else i for i in own]
