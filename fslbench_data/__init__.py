@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from fslbench_data.render.figures.plot import plot
     from fslbench_data.render.page.make import report_page
     from fslbench_data.render.paper import table
+    from fslbench_data.scoring.compare import compare
     from fslbench_data.scoring.open_log import open_log
     from fslbench_data.scoring.planning import plan
     from fslbench_data.scoring.report import Report
     from fslbench_data.scoring.reported import reported
-    from fslbench_data.scoring.score import compare, interval, score
+    from fslbench_data.scoring.score import interval, score
     from fslbench_data.scoring.selection import validate
     from fslbench_data.scoring.sql import connect
     from fslbench_data.submission.merging import merge
@@ -77,7 +78,7 @@ _HOMES = {
     "Task": "tasks",
     "TaskSampler": "torch.task_sampler",
     "TaskSet": "tasks",
-    "compare": "scoring.score",
+    "compare": "scoring.compare",
     "connect": "scoring.sql",
     "easyfsl": "evaluation.adapters",
     "evaluate": "evaluation.loop",

@@ -52,7 +52,7 @@ def evaluate(
     """
     from fslbench_data.evaluation.adapters import load_callable
     from fslbench_data.evaluation.calling import callable_name
-    from fslbench_data.scoring.score import find_method
+    from fslbench_data.scoring.compare import find_method
     from fslbench_data.validation.rules import check_not_taken
 
     options.check_submission(path)

@@ -185,8 +185,9 @@ def compare(
     the open ones), each judged by itself: not corrected for several.
     """
     from fslbench_data.scoring.bias import bias as measured
+    from fslbench_data.scoring.compare import answered_by_one, find_two
     from fslbench_data.scoring.own_release import OwnLog
-    from fslbench_data.scoring.score import answered_by_one, find_two, score_selected
+    from fslbench_data.scoring.score import score_selected
     from fslbench_data.scoring.selection import Selection
     from fslbench_data.scoring.task_set_report import primary_comparisons
 
