@@ -473,7 +473,8 @@ def _notes(summary: Summary, name: Name) -> list[str]:
     """Return what one must know to read the table, the most important first."""
     notes = [*_of_scores(summary, name), *_of_marks(summary), *_of_sets(summary)]
     if summary.other_references and any(score.is_reference for score in summary.scores):
-        notes.append(_references(summary))
+        without = all(not s.backbone for s in summary.scores if not s.is_reference)
+        notes.insert(3 if without else len(notes), _references(summary))
     if summary.unshown:
         unshown = listing([name(method) for method in summary.unshown], 2)
         notes.append(f"answered other task sets only: {unshown}")
@@ -617,7 +618,9 @@ def _references(summary: Summary) -> str:
     if on_same == {True}:
         return "reference methods: those on the same features"
     if on_same == {False}:
-        why = "none is on the same features" if features != {""} else "no file names its backbone"
+        why = "none is on the same features"
+        if features == {""}:
+            why = "no method names its features (such as pixels/mine)"
         return f"reference methods: {accurate}, since {why}; {counted}"
     otherwise = f"where there are none, {accurate}; {counted}"
     return f"reference methods: those on the same features; {otherwise}"
