@@ -241,15 +241,15 @@ def with_bracket(intervals: Mapping[IntervalKind, Interval], kinds: Sequence[Int
     return plus_minus(primary) + bracket(additional)
 
 
-def ties_text(ties: Ties) -> str:
+def ties_text(ties: Ties, most: int = 6) -> str:
     """Say which methods do not differ significantly from the best, Holm-adjusted."""
     first, *others = [kind for kind in ties.tied if kind != "closed"] or ties.tied
     names = {kind: [n for n in tied if n != ties.best] for kind, tied in ties.tied.items()}
     text = f"Highest mean: {ties.best}. No significant difference from it (Holm, {ties.family} "
-    text += f"pairs): {listing(names[first], 6) or 'none'}"
+    text += f"pairs): {listing(names[first], most) or 'none'}"
     for kind in others:
         if set(names[kind]) != set(names[first]):
-            text += f"; for {ADDITIONAL_KINDS[kind].about}: {listing(names[kind], 6) or 'none'}"
+            text += f"; for {ADDITIONAL_KINDS[kind].about}: {listing(names[kind], most) or 'none'}"
     return f"{text}."
 
 

@@ -79,7 +79,7 @@ def _tables(report: Report, log: LogFacts, title: str = "") -> list[Table]:
     for each in report.sets:
         tables.append(_methods(each, log))
         if len(each.comparisons):
-            ties = ties_text(each.ties) if each.ties else ""
+            ties = ties_text(each.ties, 3) if each.ties else ""
             beside = (f"{UNCORRECTED} {ties}".strip(),) if len(each.comparisons) > 1 else ()
             tables.append(Table(title, _pair_columns(each, log), each.comparisons, beside))
     return tables
@@ -129,8 +129,8 @@ def _notes_of_methods(scores: Sequence[Score], log: LogFacts) -> list[str]:
     n_others = sum(not score.by_queries for score in scores)
     return sentences(
         several_runs_text(scores, [*several], MOST_NAMED, f" (column {log.run_column})"),
-        one_model_text([*single], MOST_NAMED, " (nothing trained: --no-training)"),
-        by_queries_text([*known], len(known) + n_others, MOST_NAMED),
+        one_model_text([*single], hint=" (nothing trained: --no-training)"),
+        by_queries_text([*known], len(known) + n_others),
     )
 
 

@@ -280,11 +280,12 @@ def _heading(summary: Summary) -> str:
         return PER_QUERY if per_query and kind == "images" else family_of(kind)
 
     kinds = dict.fromkeys(map(family, sets))
-    text = f"accuracy ± {level} CI for new images ({', '.join(kinds)})"
+    only = _only_dataset(summary) if summary.rows else None
+    text = f"accuracy{f' on {only}' if only else ''} ± {level} CI for "
     if all(primary.displayed_kinds[0] == "closed" for primary in sets):
-        text = f"accuracy ± {level} CI for other tasks of the same images"
-    if summary.rows and (only := _only_dataset(summary)):
-        text = f"{only}: {text}"
+        text += "other tasks of the same images"
+    else:
+        text += f"new images ({', '.join(kinds)})"
     ways = {_ways(primary) for primary in sets}
     text += f", {ways.pop()}-way" if len(ways) == 1 else ""
     n_tasks = [primary.scored.n_tasks for primary in sets]
@@ -298,7 +299,7 @@ def _heading(summary: Summary) -> str:
         draws if suite.whole else suite.name if suite is EPISODES else f"{suite.name} tasks"
         for suite in suites
     }
-    each = " a set" if len(sets) > 1 else ""
+    each = " a set" if len(sets) > 1 and only is None else ""
     return f"{text}, {number} {units.pop()}{each}" if len(units) == 1 else text
 
 

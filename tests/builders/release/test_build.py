@@ -185,7 +185,7 @@ CHOICE, PICTURES = "digits: the number of", "tiny: 0 of 24 pictures"
 SPEC_CHANGES = {
     "nothing": ("", "", [MATCHING]),
     "version": ('"1.0.0"', '"1.1.0"', [MATCHING]),
-    "description": ('"A small release."', '"What it is for."', [MATCHING]),
+    "description": ('"d"', '"What it is for."', [MATCHING]),
     "a head more": ('gNet"', 'gNet", "LR"', [MATCHING, "pixels/LR"]),
     "a head less": ('"NCC", ', "", [MATCHING]),
     "features more": (
