@@ -126,7 +126,7 @@ def score(
     if bias:
         from fslbench_data.scoring.bias import bias as measured
 
-        write_bias(measured(sources, opened, selection), to)
+        write_bias(measured(sources, opened, selection), to, all_references=all_references)
         return
     with steps("scoring") as step:
         report = score_selected(sources, opened, selection, progress=step)
@@ -360,17 +360,18 @@ def _say_left_out(report: Report) -> None:
         )
 
 
-def write_bias(report: BiasReport, to: options.Output) -> None:
+def write_bias(report: BiasReport, to: options.Output, *, all_references: bool = False) -> None:
     """Write the bias levels of attribute-biased tasks."""
     from fslbench_data.render.bias_tables import bias_csv, bias_json, bias_notes, bias_tables
     from fslbench_data.render.console import print_tables
 
     signature, notes = report.signature, bias_notes(report)
+    tables = partial(bias_tables, report, all_references=all_references)
     to.write(
         csv=lambda: bias_csv(report),
         json=lambda: bias_json(report),
-        table=lambda console: print_tables(bias_tables(report), console, (*notes, signature.short)),
-        paper=lambda: (bias_tables(report), str(signature), notes),
+        table=lambda console: print_tables(tables(), console, (*notes, signature.short)),
+        paper=lambda: (tables(), str(signature), notes),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from analysis_sql.bias import RankCorrelation
 from analysis_sql.intervals.intervals import Interval
-from benchmark_spec.errors import listing
+from benchmark_spec.errors import listing, many
 from fslbench_data.render.interval_text import (
     fixed,
     one_model_text,
@@ -54,22 +54,34 @@ def bias_notes(report: BiasReport) -> tuple[str, ...]:
     return (*NOTES, OF_RANKINGS) if ranked else NOTES
 
 
-def bias_tables(report: BiasReport) -> list[Table]:
-    """Return the tables of each ladder, and one that compares the ladders."""
+def bias_tables(report: BiasReport, *, all_references: bool = False) -> list[Table]:
+    """Return the tables of each ladder, and one that compares the ladders.
+
+    A submission is shown with the nearest references, unless all are asked for.
+    """
     tables: list[Table] = []
     for ladder in report.ladders:
-        first, *others = _tables(ladder)
+        own = [method for method in ladder.by_method if method not in ladder.references]
+        hidden = {*ladder.by_method} - {*own, *ladder.nearest}
+        if all_references or not own:
+            hidden = set()
+        first, *others = _tables(ladder, hidden)
         is_open = ladder.kind == "open"
         estimand = "new images of these classes" if is_open else "new tasks of these images"
         about = f"{percent(ladder.level)} {ladder.kind} intervals ({estimand})"
-        tables += [replace(first, title=f"{first.title}, {about}", notes=_notes(ladder)), *others]
+        tables += [
+            replace(first, title=f"{first.title}, {about}", notes=_notes(ladder, hidden)),
+            *others,
+        ]
     if report.agreement:
         tables.append(_ranked("Ladders compared: how alike methods are ranked", report.agreement))
     return tables
 
 
-def _notes(ladder: Ladder) -> tuple[str, ...]:
+def _notes(ladder: Ladder, hidden: Collection[str]) -> tuple[str, ...]:
     notes = [inter_class_note(ladder)] if ladder.inter_class else []
+    if hidden:
+        notes.append(f"{many(len(hidden), 'more reference method')}: --all-references.")
     if ladder.left_out:
         left_out = ", ".join(ladder.left_out)
         notes.append(f"Not shown, without counts by class or with a rule to stop: {left_out}.")
@@ -86,15 +98,16 @@ def _notes(ladder: Ladder) -> tuple[str, ...]:
     return (*notes, *sentences(one_model_text(ladder.of_one_model)))
 
 
-def _tables(ladder: Ladder) -> Iterator[Table]:
+def _tables(ladder: Ladder, hidden: Collection[str]) -> Iterator[Table]:
     """Yield the tables of a ladder; a row ends with the values that its columns take."""
-    title, by_key = f"{ladder.dataset}/{ladder.name}", ladder.values.items()
+    title, values = f"{ladder.dataset}/{ladder.name}", ladder.values.items()
+    by_key = [(k, value) for k, value in values if not {k.method, k.versus} & {*hidden}]
     gaps = [(k.method, k.step, k.to, gap) for k, gap in by_key if k.to and not k.versus]
     if gaps:
         yield Table(
             title=f"{title}: from step to step",
             columns=(
-                *of_tuples("method", "from", "to"),
+                *_once("method", "from", "to"),
                 *_differences("accuracy lost", "wAcc lost", "excess gained", "beyond level"),
             ),
             rows=gaps,
@@ -102,7 +115,7 @@ def _tables(ladder: Ladder) -> Iterator[Table]:
     yield Table(
         title=f"{title}: each step",
         columns=(
-            *of_tuples("method", "step"),
+            *_once("method", "step"),
             right("T", lambda row: row[-1].accuracy.tasks),
             *(
                 right(heading, partial(_measured, attribute, signed=heading == "beyond level"))
@@ -117,7 +130,7 @@ def _tables(ladder: Ladder) -> Iterator[Table]:
         yield Table(
             title=f"{title}: methods compared",
             columns=(
-                *of_tuples("method", "versus", "on"),
+                *_once("method", "versus", "on"),
                 *_differences("accuracy", "wAcc", "excess", "beyond level"),
             ),
             rows=[
@@ -127,6 +140,13 @@ def _tables(ladder: Ladder) -> Iterator[Table]:
         )
     if ladder.rankings:
         yield _ranked(f"{title}: how alike methods are ranked", ladder.rankings)
+
+
+def _once(*names: str) -> Iterator[Column]:
+    """Yield the columns with which a row begins; methods stand in the first of their rows."""
+    for i, column in enumerate(of_tuples(*names)):
+        is_method = column.name in ("method", "versus")
+        yield replace(column, once=itemgetter(*range(i + 1))) if is_method else column
 
 
 def inter_class_note(ladder: Ladder) -> str:

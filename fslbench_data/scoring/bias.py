@@ -30,7 +30,15 @@ from benchmark_spec.errors import SubmissionError, listing, many
 from benchmark_spec.protocol import FAMILIES, INTER_CLASS, IntervalKind, suite_of
 from fslbench_data.release.release import AnyRelease, load_release
 from fslbench_data.scoring.scores import Signature, rule_of, signature_of
-from fslbench_data.scoring.selection import Selected, Selection, Sources, select
+from fslbench_data.scoring.selection import (
+    Selected,
+    Selection,
+    Sources,
+    features_in,
+    features_of,
+    select,
+)
+from fslbench_data.scoring.summary import MOST_ACCURATE
 from fslbench_data.tasks import TaskSet, TaskSetInfo
 from fslbench_data.validation.per_class import by_run, class_counts, rows_of
 from fslbench_data.validation.rows import Group
@@ -68,7 +76,8 @@ class Ladder(Struct, frozen=True, eq=False, dict=True):
 
     `pairs` of methods are compared; methods `left_out` have no counts by class, or a rule to stop;
     `prefixes` are in no ranking.  `inter_class` gives for each step the share of (task, class)
-    whose queries really have the attribute of another class.
+    whose queries really have the attribute of another class.  `nearest` are the references that a
+    submission is shown with, unless all are asked for.
     """
 
     name: str
@@ -81,6 +90,7 @@ class Ladder(Struct, frozen=True, eq=False, dict=True):
     prefixes: tuple[str, ...]
     inter_class: dict[str, float]
     of_one_model: tuple[str, ...]
+    nearest: tuple[str, ...]
 
     def __repr__(self) -> str:
         about = f"{many(len(self.by_method), 'method')}, {many(len(self.pairs), 'pair')}"
@@ -278,7 +288,21 @@ def ladder_of(infos: Sequence[TaskSetInfo], selected: Selected, name: str = "") 
         tuple(prefixes),
         inter_class,
         tuple(single),
+        _nearest(by_method, selected),
     )
+
+
+def _nearest(by_method: Mapping[str, Steps], selected: Selected) -> tuple[str, ...]:
+    """Return the references asked for, or on the submission's features, or the most accurate."""
+    if selected.selection.against:
+        return selected.selection.against
+    submitted = [part for part in selected.parts if not part.are_references]
+    features = {name for part in submitted for name in features_in(part.submission, part.methods)}
+    references = [name for name in by_method if name in selected.release.methods]
+    if on_same := [name for name in references if features_of(name, None) in features]:
+        return tuple(on_same)
+    first = {name: next(iter(by_method[name].values())) for name in references}
+    return tuple(sorted(references, key=lambda name: -float(first[name].mean())))[:MOST_ACCURATE]
 
 
 def _check_same_runs(method: str, groups: Sequence[Group]) -> None:

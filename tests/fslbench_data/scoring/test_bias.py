@@ -15,11 +15,12 @@ from benchmark_spec.errors import SubmissionError
 from fslbench_data.cli.options import Output
 from fslbench_data.cli.score import write_bias
 from fslbench_data.release.release import load_release
+from fslbench_data.render.bias_tables import bias_tables
 from fslbench_data.render.page.make import page_of
 from fslbench_data.scoring.bias import bias
 from fslbench_data.scoring.score import score
 from fslbench_data.scoring.selection import Selection
-from fslbench_data.submission.merging import merge
+from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.recorder import Recorder
 
 
@@ -91,6 +92,18 @@ def test_what_is_left_out(biased):
     (ladder, *_) = bias(merge([mine, counted]), biased).ladders
     assert [*ladder.by_method] == ["mine"]
     assert ladder.left_out == ("only counts",)
+
+
+def test_the_nearest_references_are_shown(embedded):
+    chosen = Selection.of((), "emoji", "same_style-5w5s5q")
+    part = replace(embedded.reference("mobilenet_v2/NCC"), methods={})
+    both = {"mobilenet_v2/NCC", "mobilenet_v2/LR"}
+    others = {"mobilenet_v2/own": "mobilenet_v2/MatchingNet", "own": "efficientnet_lite2/LR"}
+    for name, other in others.items():
+        report = bias(renamed(part, {"mobilenet_v2/NCC": name}), embedded, chosen)
+        for every, names in ((False, {name, other, *both}), (True, {*report.ladders[0].by_method})):
+            rows = bias_tables(report, all_references=every)[0].rows
+            assert {row[0] for row in rows} == names
 
 
 @pytest.mark.slow
