@@ -355,7 +355,6 @@ def test_links_lead_somewhere():
 
 @pytest.mark.slow
 def test_the_gallery_is_what_its_script_draws(root, tmp_path):
-    """Whatever fonts the machine has."""
     pytest.importorskip("vl_convert", reason="needs the extra `report`")
     gallery = runpy.run_path(str(root / "docs/draw_gallery.py"))
     page = (root / "docs/figures.md").read_text(encoding="utf-8")

@@ -138,15 +138,20 @@ def verify(ctx: click.Context, folder: Path, raw: Path | None, spec: Path | None
     Compares every file and table with the manifest, draws every task set again from its
     provenance, and looks for images used twice, images on both sides of a task, classes that are
     not distinct and ids beyond their class.  With --raw it also looks for images that are not the
-    released ones.  Ends with exit code 1 if anything is wrong.
+    released ones.  Ends with exit code 1 if anything is wrong.  `embedded` names the release that
+    comes with the package.
     """
     from builders.release.spec_file import read_spec
     from builders.release.verify import verify as check
+    from fslbench_data.release.folder import embedded_folder
+    from fslbench_data.release.release import EMBEDDED
     from fslbench_data.render.console import steps
 
     if spec is not None and raw is None:
         raise click.UsageError("--spec goes with --raw")
     specification = read_spec(spec) if spec is not None else None
+    if str(folder) == EMBEDDED and not folder.exists():
+        folder = embedded_folder()
     with steps(f"verifying {folder}") as progress:
         done = check(folder, progress, raw=raw, spec=specification)
     manifest = done.manifest

@@ -82,6 +82,12 @@ def plot(
     from fslbench_data.render.console import steps
     from fslbench_data.render.figures.plot import check_figure_path
 
+    if given["sweeps"] and kind != "queries":
+        raise click.UsageError(f"--sweep is of the figure queries, and does nothing for {kind}")
+    if files and kind == "queries":
+        raise click.UsageError(
+            f"the figure queries shows what --sweep names, nothing of {files[0]}"
+        )
     check_figure_path(path)
     options.check_free(path)
     sources = options.sources_of(files, pool)

@@ -130,13 +130,19 @@ def import_accuracies(
 
     options.check_submission(path)
     opened = fb.load_release(release)
-    if dataset is None:
-        dataset, slash, task_set = task_set.partition("/")
-        if not slash:
-            raise SpecError(
-                f"--task-set {dataset} does not say of which data set",
-                expected="DATASET/TASK_SET, such as cub/published-5w5s5q, or --dataset besides",
-            )
+    of, slash, name = task_set.rpartition("/")
+    if not slash and dataset is None:
+        raise SpecError(
+            f"--task-set {task_set} does not say of which data set",
+            expected="DATASET/TASK_SET, such as cub/published-5w5s5q, or --dataset besides",
+        )
+    if slash and dataset not in (None, of):
+        raise SpecError(
+            f"--task-set {task_set} and --dataset {dataset} name two data sets",
+            expected="the data set whose tasks the accuracies were made on",
+            fix=f"leave out --dataset, or give --task-set {name}",
+        )
+    dataset, task_set = dataset or of, name
     info = opened.task_set_info(dataset, task_set)
     check_not_taken(method, opened.methods)
     values = read_accuracies(file)

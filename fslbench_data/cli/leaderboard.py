@@ -81,6 +81,8 @@ def leaderboard(
         _write(ranking, to, None if all_methods else MOST_ROWS)
     if ranking.left_out:
         options.say(ranking.left_out_text)
+    elif not any(board.sets for board in ranking.boards):
+        options.say("no ranked method answers any of the task sets (--dataset, --task-set)")
     total = len(ranking.rejected) + sum(len(board.submissions) for board in ranking.boards)
     if text := unfetched(ranking.rejected, total):
         options.say(text)

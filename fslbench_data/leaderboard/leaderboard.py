@@ -155,9 +155,10 @@ def _checked_digest(name: str, path: Path) -> str:
     if not name.endswith(ENDING):
         raise ResultsError(
             f"the file does not end in {ENDING}",
-            expected="a Parquet file",
-            fix="make one of it with fslbench merge FILE -o NEW.parquet; fslbench submit does so "
-            "by itself",
+            expected="a Parquet file of results on a release's tasks: a log of one's own tasks, or "
+            "accuracies alone, cannot be ranked",
+            fix="make one of a CSV or JSON Lines file with fslbench merge FILE -o NEW.parquet; "
+            "fslbench submit does so by itself",
         )
     try:
         size = path.stat().st_size

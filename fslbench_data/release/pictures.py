@@ -180,6 +180,12 @@ def picture_paths(release: Release, dataset: str, folder: Path | Literal[True]) 
     """
     if folder is True:
         return stored_pictures(release, dataset)
+    if not folder.is_dir():
+        raise SourceError(
+            f"{folder} is no folder" if folder.exists() else f"there is no folder {folder}",
+            expected=f"a folder with the images of {dataset}, for --images",
+            fix="name the folder that they lie in",
+        )
     images = release.images(dataset)
     export = f"write its pictures: fslbench-build source {dataset} RAW --pictures DIR"
     if is_numbered(folder):

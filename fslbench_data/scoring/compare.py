@@ -11,18 +11,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
 
-from benchmark_spec.errors import SubmissionError, listing, many
+from benchmark_spec.errors import SubmissionError, UnknownNameError, listing, many
 from fslbench_data.release.release import AnyRelease, Release, load_release
 from fslbench_data.scoring.open_log import open_log
 from fslbench_data.scoring.own_release import OwnLog
 from fslbench_data.scoring.report import Report
 from fslbench_data.scoring.score import score_selected
-from fslbench_data.scoring.selection import Names, Selection, features_in, sets_named, whole_name
+from fslbench_data.scoring.selection import (
+    Names,
+    Selection,
+    beside_a_log,
+    features_in,
+    sets_named,
+    whole_name,
+)
 from fslbench_data.scoring.task_log import log_table
 from fslbench_data.submission.columns import TableKind
 from fslbench_data.submission.merging import merge, renamed
 from fslbench_data.submission.model import Source, Submission
-from fslbench_data.submission.reading import is_all_ways, is_log
+from fslbench_data.submission.reading import ENDINGS, check_file, is_all_ways, is_log
 from fslbench_data.validation.log_source import table_of
 
 
@@ -72,8 +79,9 @@ def find_two(
     `names` are submissions, files, ``FILE::METHOD`` and reference methods, which together hold two
     methods; or logs of own tasks, with further options of :func:`fslbench_data.open_log`.
     """
-    first = names[0]
-    if isinstance(first, str | Path) and is_log(str(first).partition("::")[0]):
+    if any(isinstance(name, str | Path) and is_log(str(name).partition("::")[0]) for name in names):
+        if not all(isinstance(name, str | Path) for name in names):
+            raise beside_a_log([*map(_source_text, names)])
         own = _two_of_log(list(map(str, names)), log_options)
         return own, replace(selection, against=own.answers.methods[1:])
     parts = _parts(names, release)
@@ -143,6 +151,18 @@ def _two_of_log(names: Sequence[str], log_options: dict[str, Any]) -> OwnLog:
             return open_log(renamed_logs, **log_options)
     own = open_log(logs, **log_options)
     known = own.answers.methods
+    for file, _, _ in parts:
+        if file not in logs and file not in known:
+            if Path(file).suffix.lower() in ENDINGS or Path(file).exists():
+                check_file(Path(file))
+                raise beside_a_log(names)
+            raise UnknownNameError(
+                "method",
+                file,
+                known,
+                where=listing(logs),
+                fix="name a method of the log: reference methods answered other tasks",
+            )
     named = [method or file for file, _, method in parts if method or file not in logs]
     methods: list[str] = []
     for file, _, method in parts:

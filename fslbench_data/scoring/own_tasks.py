@@ -458,6 +458,11 @@ def pool_of(
             )
     elif all(task_set.is_open for task_set in sets):
         unseen = 0.0
+        if sum(len(task_set.tasks) for task_set in sets) > 1:
+            warnings.append(
+                "no image is in two tasks: if each task is drawn anew, ids are places in a task or "
+                "batch, not images, and ± is too narrow (--class-sizes, class_sizes=, would tell)"
+            )
     else:
         unseen = unseen_images(times, seen_class)
         once, share = float((times == 1).mean()), unseen / (len(times) + unseen)

@@ -360,9 +360,8 @@ def reported(
             _check_columns(row)
             mean, plus_minus = _parsed(str(row["result"] or ""))
             design, method = _design(row, given), str(row.get("method") or "")
-            errors = {"ci": _normal_quantile(level), "se": 1.0, "sd": sqrt(design.tasks)}
-            error = plus_minus / errors[spread]
-            warning = _implausible(mean, error, design, spread)
+            error = plus_minus / _standard_errors(level, design.tasks)[spread]
+            warning = _implausible(mean, error, design, spread, level)
             printed = _printed(method, mean, error, design, level, warning)
             first = seen.setdefault((method, *design.question), number)
             if method and first != number:
@@ -473,6 +472,11 @@ def _perhaps_counts(accuracies: NDArray[np.float64], design: Design | None, wher
     if accuracies.max() > 1 and small.size:
         return (
             f"{small[0]:g} and {accuracies.max():g} are both read as per cent: is one a fraction?"
+        )
+    if design is not None and accuracies.max() * (queries := design.ways * design.queries) < 1:
+        return (
+            f"the highest accuracy is {accuracies.max():g}, less than one right answer of "
+            f"{queries} queries (K·Q): were per cent divided by 100 twice?"
         )
     if accuracies.max() <= 1 or (accuracies % 1).any():
         return ""
@@ -626,6 +630,13 @@ def _design(row: Mapping[str, Any], given: Mapping[str, Any]) -> Design:
     return Design(**numbers, dataset=dataset)
 
 
+def _standard_errors(level: float, tasks: int) -> dict[Spread, float]:
+    """Return how many standard errors of the mean each kind of ± is."""
+    return {"ci": _normal_quantile(level), "se": 1.0, "sd": sqrt(tasks)}
+
+
+_SPREADS = {"ci": "a confidence interval", "se": "a standard error", "sd": "a standard deviation"}
+
 _OTHER_SPREAD = {
     "ci": "is it a standard error (--spread se), or ",
     "se": "",
@@ -633,16 +644,23 @@ _OTHER_SPREAD = {
 }
 
 
-def _implausible(mean: float, error: float, design: Design, spread: Spread) -> str:
+def _implausible(mean: float, error: float, design: Design, spread: Spread, level: float) -> str:
     """Refuse a spread that no accuracies can have; warn of one that is smaller than by chance."""
     p = min(max(mean, 0.05), 99.95) / 100  # a printed 0 or 100 may be rounded
     deviation = error * sqrt(design.tasks) / 100
-    if deviation > sqrt(p * (1 - p) * design.tasks / (design.tasks - 1)):
+    most = sqrt(p * (1 - p) * design.tasks / (design.tasks - 1))
+    if deviation > most:
+        errors = _standard_errors(level, design.tasks)
+        possible = [s for s in errors if deviation * errors[spread] / errors[s] <= most]
         raise ResultsError(
             f"accuracies of {design.tasks:,} tasks with mean {mean:g} would have a standard "
             f"deviation of {100 * deviation:.1f} points, more than is possible",
-            fix="say what stands behind ±: --spread ci (a confidence interval), se or sd; in "
-            "Python spread=",
+            fix="say what stands behind ±: it can be "
+            + " or ".join(f"{_SPREADS[s]} (--spread {s})" for s in possible)
+            + "; in Python spread="
+            if possible
+            else "give mean and ± both in per cent, or both as shares of 1, and the right number "
+            "of tasks: ± can be no interval, standard error or deviation of these",
         )
     least = sqrt(p * (1 - p) / (design.ways * design.queries))
     if mean <= 1:

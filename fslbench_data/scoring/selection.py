@@ -370,6 +370,18 @@ def validate(
     return by_rules(sources, release, taken=taken, allow_unbound=allow_unbound)
 
 
+def beside_a_log(sources: Sequence[str]) -> SubmissionError:
+    """Return the error of logs that are given together with other results."""
+    return SubmissionError(
+        "a log of one's own tasks stands beside other results",
+        where=listing(sources, 4),
+        expected="one log, or several files or frames of logs: only methods on the same tasks "
+        "are compared",
+        fix="give the logs by themselves, and the others by themselves; several logs in Python: "
+        "fb.open_log([one, other])",
+    )
+
+
 def log_of(sources: object, **options: Any) -> OwnLog | None:
     """Return the log that is given in place of submissions, if any; refuse logs beside others.
 
@@ -382,11 +394,5 @@ def log_of(sources: object, **options: Any) -> OwnLog | None:
     if len(several) == 1 and isinstance(logs[0], OwnLog):
         return logs[0]
     if len(logs) < len(several) or any(isinstance(log, OwnLog) for log in logs):
-        raise SubmissionError(
-            "a log of one's own tasks stands beside other results",
-            where=listing([str(source) for source in several], 4),
-            expected="one log, or several files or frames of logs: only methods on the same tasks "
-            "are compared",
-            fix="give the logs by themselves, such as fb.open_log([one, other])",
-        )
+        raise beside_a_log([str(source) for source in several])
     return open_log(sources, **options)

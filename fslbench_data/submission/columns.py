@@ -21,6 +21,7 @@ from benchmark_spec.errors import (
     SchemaError,
     UnknownTaskError,
     listing,
+    many,
     quoted,
     rows,
 )
@@ -333,11 +334,13 @@ def share_column(column: pa.ChunkedArray, name: str, where: str) -> pa.ChunkedAr
         )
     if (bad := np.flatnonzero((numbers < 0) | (numbers > 1))).size:
         percent = numbers.min() >= 0 and numbers.max() <= 100
+        mixed = int(np.count_nonzero((numbers > 0) & (numbers < 1)))
+        kept = f", but the {many(mixed, 'row')} between 0 and 1 if these are fractions already"
         raise AccuracyError(
             f"{name} is {numbers[bad[0]]:.8g}",
             where=f"{where}, {rows(bad)}",
             expected="fractions from 0 to 1",
-            fix="divide all of them by 100"
+            fix=f"divide all of them by 100{kept if mixed else ''}"
             if percent
             else "bring the statistic to 0 to 1: such as (value - lowest) / (highest - lowest), "
             "with the lowest and highest that it can take",
@@ -421,17 +424,20 @@ def canonical(table: pa.Table, where: str) -> pa.Table:
     return typed(known_columns(table, RESULTS, where), RESULTS, where)
 
 
-def known_columns(table: pa.Table, kind: TableKind, where: str) -> pa.Table:
+def known_columns(
+    table: pa.Table, kind: TableKind, where: str, *, there: Iterable[str] = ()
+) -> pa.Table:
     """Return the columns of a kind in their order; raise a SchemaError if some are wrong.
 
-    The index of a pandas frame is ignored, unless it holds one of them.
+    The index of a pandas frame is ignored, unless it holds one of them.  Errors also list the
+    columns that are `there` and were not read.
     """
     table = without_index(table, kind)
     columns = table.column_names
     missing = [name for name in kind.needed if name not in columns] + kind.missing(columns)
     unknown = [quoted(name) for name in columns if name not in kind.types and kind.closed]
-    found = listing(list(map(quoted, columns)), 12)
     subject = where if where.startswith("the ") else kind.name
+    found = columns + [n for n in there if n not in columns and not INDEX.fullmatch(n)]
     for names, what in (
         (doubled(columns), "doubles"),
         (missing, "misses the"),
@@ -440,11 +446,9 @@ def known_columns(table: pa.Table, kind: TableKind, where: str) -> pa.Table:
         if names:
             raise SchemaError(
                 f"{subject} {what} column{'s' if len(names) > 1 else ''} {listing(names, 12)}",
-                where=f"{where}, whose columns are {found or 'none'}"
-                if kind.closed  # others are not read
-                else f"{where}, with {found or 'none of these'} among its columns",
+                where=f"{where}, whose columns are {listing([*map(quoted, found)], 12) or 'none'}",
                 expected=kind.expected,
-                fix=kind.remedy(columns, missing),
+                fix=kind.remedy(found, missing),
             )
     return table.select([name for name in kind.types if name in columns])
 
@@ -513,7 +517,7 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
     if "class_ids" in columns or holds_all_ways(columns):
         return (
             "a log is no submission: score, compare, table, plot, report, sql and validate take it "
-            "as it is, in Python fb.open_log"
+            "as it is, with no submission beside it, in Python fb.open_log"
         )
     if {"support_ids", "query_ids", "image_ids"} & {*columns}:
         return "a log of your own tasks has the classes of each in a column class_ids"
@@ -522,6 +526,8 @@ def column_remedy(columns: list[str], missing: list[str]) -> str:
             "a log of your own tasks has class_ids and the images of each task besides; "
             "fslbench score takes accuracies alone, a file of that one column, with --classes"
         )
+    if "result" in columns:
+        return "printed results, such as 91.72 ± 0.55, go to fslbench reported FILE"
     if "image" in columns:
         return "results with all classes at once have the columns method, image, class, predicted"
     if "n_correct" in missing and "accuracy" in columns:

@@ -255,7 +255,9 @@ def table_of(
                 table = frame_table(_json_rows(path), where, kind)
     else:
         table = frame_table(source, where, kind)
-    metadata, table = table.schema.metadata, known_columns(table, kind, where)
+    metadata = table.schema.metadata
+    there = columns_of(source) if isinstance(source, str | Path) and not kind.closed else ()
+    table = known_columns(table, kind, where, there=there)
     if not table.num_rows:
         again = "; a reader is empty once it has been read: give its table"
         fix = f"write the results into it{again if hasattr(source, 'read_all') else ''}"

@@ -257,7 +257,6 @@ def test_on_the_first_step_it_is_the_excess_and_nothing_lies_beyond():
 
 
 def test_the_error_is_the_jackknifes():
-    """Each task left out of both steps, all of it computed anew."""
     rng = np.random.default_rng(2)
     logits = 1.2 * rng.standard_normal((60, 5))
     first, then = (_step(rng, logits, accuracy, 5) for accuracy in (0.8, 0.5))
@@ -349,7 +348,6 @@ def test_it_is_scipys(seed):
 
 
 def test_rank_correlation_of_other_tasks():
-    """The same methods on tasks of two captioners: resampled apart."""
     rng = np.random.default_rng(0)
     skill = np.arange(6)[:, None]
     a, b = skill + rng.normal(size=(6, 300)), skill + rng.normal(size=(6, 50))

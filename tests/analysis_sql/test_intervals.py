@@ -407,7 +407,6 @@ def test_p_is_where_the_interval_ends(mean, runs):
 @pytest.mark.parametrize("level", [0.99, 0.999])
 @pytest.mark.parametrize("share", [0.5, 3.0, 10.0])
 def test_p_of_few_tasks_is_the_interval_s(tasks, level, share):
-    """Two runs that differ by as much as tasks do, or more."""
     v = share * 16.0 / tasks
     width = float(halfwidths(_moments(0, 4.0, tasks, v, v**2), "open", level))
     for mean, inside in ((0.97 * width, True), (1.03 * width, False)):

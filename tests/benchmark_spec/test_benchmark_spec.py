@@ -410,7 +410,6 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it():
 
 @pytest.mark.slow
 def test_what_needs_docstrings_says_so_where_python_has_none():
-    """Altair reads its own while it is imported."""
     pytest.importorskip("altair", reason="needs the extra `report`")
     code = "from benchmark_spec.extras import require; require('altair', 'report')"
     done = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True)

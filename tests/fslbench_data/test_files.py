@@ -114,7 +114,6 @@ def test_the_temporary_file_lies_beside_the_target_of_a_link(tmp_path):
 
 
 def test_a_private_device_is_written_to(tmp_path):
-    """A node of our own, with the numbers of /dev/null."""
     node = tmp_path / "null"
     try:
         os.mknod(node, stat.S_IFCHR | 0o600, os.makedev(1, 3))

@@ -62,7 +62,6 @@ def test_whatever_the_order_of_the_bytes(mode, kind):
 
 
 def test_floats_go_from_0_to_1_and_a_dark_picture_stays_dark():
-    """Nothing is stretched to what an image happens to hold."""
     levels = np.arange(256, dtype=np.uint8).reshape(16, 16)
     picture = Image.fromarray((levels / 255).astype(np.float32))
     assert (np.asarray(decode(_file(picture, "TIFF"))) == levels[..., None]).all()

@@ -811,7 +811,6 @@ def test_the_choice_for_comparisons_by_hand():
     st.integers(1, 20), st.integers(60, 2000), st.sampled_from([0.8, 0.95, 0.99]),
 )  # fmt: skip
 def test_the_choice_is_the_brute_force(pairs, shot, images, level):
-    """For comparisons; of one pair it is that for a method."""
     tasks = {q: [images // (shot + q), images // (shot + q) + 1] for q in range(1, 60)}
     tasks = {q: of for q, of in tasks.items() if min(of) >= 2}
     factor = {q: stats.t.ppf(0.5 + level / 2, np.subtract(tasks[q], 1)) for q in tasks}

@@ -13,12 +13,7 @@ from tiny_features import read_pictures
 
 from benchmark_spec import errors, schemas
 from builders.attributes import pixels, table
-from builders.attributes.given import (
-    came_with,
-    given_attributes,
-    given_texts,
-    given_values,
-)
+from builders.attributes.given import came_with, given_attributes, given_texts, given_values
 from builders.attributes.recipe import Recipe, check_recipe
 from builders.attributes.taggers import Tagger, check_tagger, clean, counts, load_tagger
 from builders.sources.image_set import Text
@@ -315,7 +310,6 @@ def test_a_square_of_a_colour(square):
 
 
 def test_the_bounds_of_colours_are_those_of_the_embedded_table():
-    """How many of 52 x 52 x 52 levels are red, orange and so on."""
     levels = np.arange(0, 256, 5)
     cells = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1)
     _, _, colours = pixels.classified(cells.reshape(52, -1, 3))

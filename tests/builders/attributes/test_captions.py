@@ -108,7 +108,6 @@ def test_coca_is_searched_greedily(tiny, captioners):
 
 
 def test_coca_ends_at_the_end(tiny, captioners):
-    """A network that says the end as soon as it may."""
     captioner = CaptionerName("coca:tiny-coca/tiny.pt", captioners).load()
     batch = _inputs(tiny, captioner, range(2))
 

@@ -75,7 +75,6 @@ def test_lengths_and_types_of_features_change_nothing(head, kind):
 
 @pytest.mark.parametrize("head", ["NCC", "MatchingNet"])
 def test_float64_decides_what_float32_cannot(head, monkeypatch):
-    """Classes 1e-9 apart are the same in float32."""
     features = np.array([[1.0, 1.0], [1.0, 1 + 1e-9], [1.0, 1 + 2e-9], [-1.0, 1.0], [1.0, -1.0]])
     support = np.array([[[0], [1], [2]], [[1], [2], [0]]])
     query = np.array([[3, 4], [4, 3]])

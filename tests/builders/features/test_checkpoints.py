@@ -217,7 +217,6 @@ def test_names_that_are_none(hub):
 
 
 def test_every_tag_is_on_the_hub():
-    """So that no other way of getting one is needed."""
     for arch, tag in open_clip.list_pretrained():
         assert open_clip.get_pretrained_cfg(arch, tag)["hf_hub"].count("/") == 2
 

@@ -182,7 +182,6 @@ def test_what_diff_refuses_is_not_published(hub, release, build):
 
 @pytest.mark.slow
 def test_versions_are_compared_with_those_below(hub, release, build):
-    """Whatever else is tagged, and whatever the main branch holds."""
     for folder in (release, build("1.1.0", suites=("open", "closed", "balanced"))):
         assert publish(folder).exit_code == 0
     empty = hub.commit(REPO, {"NOTES.md": b"of somebody"}).oid

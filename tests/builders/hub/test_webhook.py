@@ -27,14 +27,7 @@ from hub_server import Fault
 from huggingface_hub import HfApi, WebhookPayload
 from recorded import recorded
 
-from benchmark_spec.errors import (
-    FSLBenchError,
-    HubAccessError,
-    HubError,
-    HubNotFoundError,
-    OutputError,
-    ResultsError,
-)
+from benchmark_spec import errors
 from benchmark_spec.schemas import SUBMISSION, SUBMISSION_OPTIONAL
 from benchmark_spec.version import __version__
 from builders.hub import gate
@@ -181,7 +174,7 @@ def test_what_stops_no_comment(results, toy, quick_retries):
     HfApi(token=results.token("eve")).comment_discussion(REPO, 1, forged, repo_type="dataset")
     HfApi().comment_discussion(REPO, 1, f"{forged}\nChecked commit 0.", repo_type="dataset")
     results.faults.add(Fault("discussions/1/comment", "status", status=500, times=None))
-    with pytest.raises(HubError):
+    with pytest.raises(errors.HubError):
         comment_on(REPO, 1)
     results.faults.clear()
     assert comment_on(REPO, 1)
@@ -253,12 +246,12 @@ def test_visitors_see_the_page(results, toy, posted):
 @pytest.mark.slow
 def test_apps_that_could_not_work(results, monkeypatch):
     pytest.importorskip("gradio")
-    with pytest.raises(HubNotFoundError):
+    with pytest.raises(errors.HubNotFoundError):
         make_app("org/nothing", SECRET)
-    with pytest.raises(ResultsError):
+    with pytest.raises(errors.ResultsError):
         make_app("org/toy", SECRET)
     monkeypatch.setenv("WEBHOOK_SECRET", "")
-    with pytest.raises(HubError, match="WEBHOOK_SECRET"):
+    with pytest.raises(errors.HubError, match="WEBHOOK_SECRET"):
         make_app(REPO)
     monkeypatch.setenv("WEBHOOK_SECRET", SECRET)
     with socket.socket() as taken:
@@ -268,7 +261,7 @@ def test_apps_that_could_not_work(results, monkeypatch):
         told = called(2, "webhook", "--results", REPO, "--host", "127.0.0.1", "--port", port)
     assert f"port {port} of 127.0.0.1 is not free: name another with --port" in told.output
     monkeypatch.setenv("HF_TOKEN", "hf_unknown")
-    with pytest.raises(HubAccessError, match="the token is not valid"):
+    with pytest.raises(errors.HubAccessError, match="the token is not valid"):
         make_app(REPO)
 
 
@@ -284,7 +277,6 @@ def test_nothing_is_read_of_who_lacks_the_secret(secret, status):
 
 @pytest.mark.parametrize("path", [EVENTS, "/gradio_api/queue/join"])
 def test_no_more_is_read_than_may_come(path):
-    """Whether or not the request says how much it is."""
     client = Client()
     assert client.send(path, [b" " * 2**16] * 10_000) == 413
     assert client.read <= MOST_BYTES + 2**16
@@ -355,7 +347,6 @@ EMBEDDED = ("--release", "embedded")
 
 
 def test_the_files(tmp_path, on_hub):
-    """Whose other words are those of examples/results."""
     title = 'A "title" \\ with $signs and @RELEASES@'
     made = start_results_repository(tmp_path / "new", ["org/toy@v1.0.0", "embedded"], title)
     found = read_board(FolderFiles(tmp_path / "new"))
@@ -398,11 +389,11 @@ def test_submissions_are_one_data_set(hub, embedded, tmp_path):
 
 def test_releases_are_opened_first(tmp_path, on_hub):
     folder = tmp_path / "new"
-    with pytest.raises(HubNotFoundError):
+    with pytest.raises(errors.HubNotFoundError):
         start_results_repository(folder, ["org/toy@v1.0.0", "org/toy@v9.9.9"])
     on_hub.create_repo("org/empty", files={"README.md": b"no release"})
     on_hub.tag("org/empty", "v1.0.0")
-    with pytest.raises(FSLBenchError):
+    with pytest.raises(errors.FSLBenchError):
         start_results_repository(folder, ["org/empty@v1.0.0"])
     assert not folder.exists()
 
@@ -461,13 +452,13 @@ def test_what_pip_knows_is_named(tmp_path, monkeypatch, origin, known):
 def test_nothing_of_others_is_written_over(tmp_path):
     (tmp_path / "README.md").write_text("mine")
     for folder, said in ((".", "is there already"), ("README.md/below", "cannot make the folder")):
-        with pytest.raises(OutputError, match=said):
+        with pytest.raises(errors.OutputError, match=said):
             start_results_repository(tmp_path / folder, ["embedded"])
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
     for name in ("submissions", ".github"):
         (tmp_path / f"with_{name}").mkdir()
         (tmp_path / f"with_{name}" / name).write_text("mine")
-        with pytest.raises(OutputError, match="cannot make the folder"):
+        with pytest.raises(errors.OutputError, match="cannot make the folder"):
             start_results_repository(tmp_path / f"with_{name}", ["embedded"])
     assert not [*tmp_path.glob("with_*/*.toml")]
 

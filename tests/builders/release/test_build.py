@@ -83,7 +83,6 @@ def test_an_unfinished_build_is_continued_by_its_own_alone(tmp_path, spec_of):
 
 
 def test_a_finished_build_is_left_as_it_is(built, tmp_path, spec_of):
-    """What a kill left that came after the manifest is removed."""
     folder = Path(shutil.copytree(built, tmp_path / "release"))
     (folder / LOCK_FILE).touch()
     (folder / "classes/.cub.parquet.abcd1234.writing").write_bytes(b"half")
@@ -333,7 +332,6 @@ def test_a_resumed_build_is_refused_or_what_a_new_one_gives(tmp_path_factory, ch
 
 @pytest.mark.parametrize("step", ["attributes", "balanced"])
 def test_images_that_change_while_they_are_used(tmp_path, step):
-    """Also during the last step, which does not look at them."""
     spec, raw = spec_in(tmp_path, IMAGES_SPEC), _raw(tmp_path)
 
     def meanwhile(begun):

@@ -74,7 +74,6 @@ def test_a_suite_reads_protocols_as_its_task_sets_do(tmp_path):
 
 
 def test_what_is_listed_twice_by_the_choice_of_queries_is_there_once(tmp_path):
-    """Q* may be the protocol's own Q."""
     text = HEAD + OPTIMAL + CUB + 'protocols = ["5w3s3q", "5w3s", "5w1s"]\nsuites = ["open"]\n'
     text += 'task_sets = ["open-5w1s3q", "closed-5w3s3q", "closed-5w3s"]\n'
     (cub,) = spec_in(tmp_path, text).datasets
@@ -91,7 +90,6 @@ def test_its_digest_is_of_all_it_says_and_not_of_how(tmp_path):
 
 
 def test_task_sets_and_attributes_that_it_may_not_list(tmp_path):
-    """What else is refused of a file is in the table of refusals."""
     for text, what in (
         (CUB + 'suites = ["opn"]\n', "did you mean 'open'"),
         (CUB + 'suites = ["open", "open"]\n', "listed twice"),

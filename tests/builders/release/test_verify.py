@@ -225,7 +225,6 @@ def tiny(tmp_path, raw, spec):
 
 
 def test_a_release_gives_the_superclass_of_each_class(tiny, raw, tmp_path):
-    """A new major version, if it gave none before."""
     assert load_release(tiny).superclasses("tiny") == tuple(KINDS)
     page = (tiny / CARD_FILE).read_text()
     assert "| name | data set | classes | superclasses | images |" in page
@@ -383,3 +382,8 @@ def test_scales_are_content(tmp_path, monkeypatch, shard):
     found = diff(old, _features(tmp_path / "new", shard, monkeypatch, scale=0.25))
     assert found.needed == "minor"
     assert all(c.what.startswith("other content") for c in found.changes)
+
+
+def test_the_release_in_the_package_is_verified_by_its_name(monkeypatch, tmp_path):
+    monkeypatch.setattr("fslbench_data.release.folder.embedded_folder", lambda: tmp_path)
+    assert str(tmp_path) in called(2, "verify", "embedded").stderr

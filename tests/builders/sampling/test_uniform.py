@@ -350,7 +350,6 @@ def test_every_image_of_a_group_is_equally_likely():
     st.lists(st.integers(0, 25), min_size=4, max_size=8), st.integers(1, 40), st.integers(0, 1000)
 )
 def test_grouped_is_algorithm_2_on_one_a_group(sizes, n_groups, seed):
-    """Whose groups span classes, too."""
     protocol, key = Protocol(3, 2, 1), ("grouped", "x", "3w2s1q", seed)
     groups = np.random.default_rng(seed).integers(-1, n_groups, sum(sizes))
     if not (groups >= 0).any():

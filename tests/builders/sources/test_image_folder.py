@@ -208,7 +208,6 @@ def test_lists_as_other_systems_write_them(tmp_path, draw_all):
 
 
 def test_superclasses_of_a_list(tmp_path, draw_all):
-    """A class that is left out takes its superclass along."""
     draw_all(tmp_path, "cat/1.png", "dog/1.png", "oak/1.png")
     named = {"superclasses": "kinds.csv"}
     listed = tmp_path / "kinds.csv"

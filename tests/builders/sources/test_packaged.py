@@ -370,7 +370,6 @@ def test_look_sees_pixels_alone(tmp_path, monkeypatch):
 
 # ---- arrays of grey images: order, pixels and pictures -------------------------------------------
 def test_a_picture_is_scaled_to_white():
-    """Level / 4 of 255, rounded: 0, 63.75, 127.5, 255."""
     levels, source = np.array([[0, 1, 2, 4]], np.uint8), source_of("fashion_mnist")
     found = grey.grey_images(source, Path(), ["f#0"], np.array([0]), levels, 4, {"a": 1}, {})
     assert np.asarray(found.picture("f#0"))[..., 0].tolist() == [[0, 64], [128, 255]]

@@ -165,7 +165,6 @@ def test_a_file_by_hand_is_used_and_another_version_replaced(store, tmp_path):
 
 
 def test_links_and_fifos_are_replaced(store, tmp_path):
-    """Of the file and of the folders: what they lead to stays."""
     package, folder, victim = store.package("npm"), tmp_path / "raw", tmp_path / "victim"
     for path in (folder, victim):
         path.mkdir()

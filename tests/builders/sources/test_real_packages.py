@@ -85,7 +85,6 @@ def test_attributes_of_clip_art_are_what_they_were(recipe, name, read_package, e
 
 
 def test_words_of_clip_art_by_spacy(read_package, embedded):
-    """Whose lemmas differ a little from version to version."""
     pytest.importorskip("spacy", reason="needs spaCy, of the extra `attributes`")
     pytest.importorskip(MODEL, reason=f"needs {MODEL}, of the extra `test`")
     images = read_package("openclipart")
@@ -95,7 +94,6 @@ def test_words_of_clip_art_by_spacy(read_package, embedded):
 
 
 def test_scenes_are_found_again(folder_of):
-    """Of a few classes; the check compares all."""
     pytest.importorskip("scipy")
     scenes = check_module("grocery_scenes")
     photos = scenes.photos_of(folder_of("groceries"))

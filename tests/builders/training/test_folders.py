@@ -246,7 +246,6 @@ def test_a_start_is_followed_by_what_has_its_network(leo):
 
 
 def test_starts_that_are_refused(leo):
-    """Before images are read, but for another network."""
     proto = leo.with_name("proto.toml")
     said = _refused("leo.toml", "--seed", 1)
     assert "starts from the network of proto-1, which is not trained" in said
@@ -334,7 +333,6 @@ def test_only_the_network_is_asked_for_and_no_code_runs(here, mark):
 
 
 def test_a_class_of_another_module_than_is_named(here):
-    """As a package that gives its classes in one place."""
     (here / "inside").mkdir()
     (here / "inside/__init__.py").write_text("from inside.methods import Cosine\n")
     (here / "inside/methods.py").write_text(OWN)
@@ -446,7 +444,6 @@ STATES = {
 
 @pytest.mark.parametrize("change", STATES.values(), ids=STATES)
 def test_weights_of_something_else(change, here):
-    """Even where the description says their digest."""
     folder = here / "out/whole-0"
     changed = change(torch.load(folder / WEIGHTS, weights_only=True))
     torch.save(changed, folder / WEIGHTS)

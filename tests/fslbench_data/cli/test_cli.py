@@ -1,6 +1,7 @@
 """The command: its start, methods chosen, and what -o never replaces."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -176,3 +177,16 @@ def test_with_a_format_other_endings_are_written(tmp_path):
     assert invoke(*printed, tmp_path / "out.dat", "--format", "csv").exit_code == 0
     assert (tmp_path / "out.dat").read_text().startswith("method,dataset,")
     assert invoke(*printed, tmp_path / "out.txt").exit_code == 0
+
+
+def test_accuracies_of_one_data_set_are_not_taken_for_anothers(tmp_path):
+    (accuracies := tmp_path / "mine.txt").write_text("\n".join(["0.8", "0.96"] * 300))
+    words = ["import-accuracies", accuracies, "--task-set", "digits/closed-5w5s5q", "--method", "m"]
+    refused = invoke(*words, "-o", tmp_path / "m.parquet", "--dataset", "groceries")
+    assert "digits/closed-5w5s5q and --dataset groceries name two data sets" in refused.stderr
+
+
+@pytest.mark.parametrize("kind", ["conclusive", "queries"])
+def test_a_figure_shows_results_or_a_sweep(tmp_path, mine, kind):
+    refused = invoke("plot", kind, mine, "--sweep", tmp_path / "s", "-o", tmp_path / "x.svg")
+    assert re.search("--sweep is of the figure queries|nothing of", refused.stderr)

@@ -28,7 +28,7 @@ from benchmark_spec.errors import (
     UnknownNameError,
 )
 from builders.release.results import with_right_queries
-from fslbench_data.release.pictures import MARK, mark_of, picture_name
+from fslbench_data.release.pictures import MARK, mark_of, picture_name, picture_paths
 
 
 def ncc(support, query, rng):
@@ -388,6 +388,11 @@ def test_images_that_are_not_there(pictures, embedded, tmp_path):
         said = rf"{of} images of {dataset} are not files(.|\n)*--pictures"
         with pytest.raises(SourceError, match=said):
             fb.evaluate(ncc, embedded, images=tmp_path, datasets=dataset)
+
+
+def test_a_folder_of_images_that_is_not_there_is_named(embedded, tmp_path):
+    with pytest.raises(SourceError, match=r"there is no folder .*nowhere"):
+        picture_paths(embedded, "digits", tmp_path / "nowhere")
 
 
 def test_numbered_pictures_come_first(pictures, tmp_path):

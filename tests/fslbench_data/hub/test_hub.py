@@ -119,7 +119,6 @@ def test_a_cache_that_cannot_be_written_is_no_error(memory, tmp_path, monkeypatc
 
 
 def test_a_cache_that_cannot_be_read_is_no_error(memory, monkeypatch):
-    """As root reads everything, the system's refusal is played."""
     memory.remember_pin("v1.0.0", Pin("0a" * 20, "ff" * 32))
     assert memory.tags() == ["v1.0.0"]
     monkeypatch.setattr(Path, "glob", Mock(side_effect=PermissionError(13, "Permission denied")))

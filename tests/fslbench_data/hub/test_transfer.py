@@ -136,7 +136,6 @@ def test_what_xet_raises_is_an_error_of_this_package(broken):
 
 
 def test_a_token_that_xet_does_not_get(hub, toy, monkeypatch):
-    """The second try, by HTTP, says what is really wrong."""
     use_xet(hub, monkeypatch)
     hub.xet = "on"
     hub.create_repo("org/toy")

@@ -124,7 +124,6 @@ def test_what_no_commit_tells_apart_stands_together(repository, newer, pair, put
 
 
 def test_on_the_hub_the_first_commit_counts(hub, newer, pair, monkeypatch):
-    """However many parts the files are asked for in."""
     copy, honest, made = pair
     hub.create_repo("org/results", files={"leaderboard.toml": b'releases = ["embedded"]'})
     for name in (honest, copy):
@@ -175,7 +174,6 @@ def test_of_equal_means_the_first_to_come_leads(repository, newer, monkeypatch):
 
 
 def test_a_review_of_copies(repository, newer, pair):
-    """Two in one proposal: nothing tells which is the first."""
     copy, honest, made = pair
     text = review_text(review(FolderFiles(made), [copy, honest], repository.files, [newer]))
     assert "**2 files: every rule is met.**" in text

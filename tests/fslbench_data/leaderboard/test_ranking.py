@@ -192,7 +192,6 @@ def test_different_numbers_of_runs_are_compared_exactly(counts):
 
 
 def test_runs_of_both_methods_widen_their_difference(counts):
-    """Of 2 and 3 runs that differ by 3 and 1.5 points."""
     entries = []
     for label, row, runs, spread in (("best", 8, 2, 3.0), ("other", 6, 3, 1.5)):
         entry = _entry(label, runs * counts[row], runs=runs)

@@ -439,7 +439,6 @@ def test_the_network_of_the_features_is_cited(tmp_path):
 
 
 def test_results_on_other_tasks_are_not_cited_as_this_release(tmp_path):
-    """They are refused as validate refuses them."""
     info = fb.load_release().task_set_info("digits", "open-5w5s5q")
     altered, path = replace(info, fingerprint="f" * 64), tmp_path / "x.parquet"
     bound = fb.Submission.from_accuracies([0.8] * 31, altered, "x", bind=True)

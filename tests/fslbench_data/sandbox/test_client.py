@@ -550,14 +550,7 @@ def test_what_is_no_query_is_refused_and_not_done(started, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SUMMARIZE accuracies",
-        "SHOW TABLES",
-        "VALUES (1)",
-    ],
-)
+@pytest.mark.parametrize("sql", ["SUMMARIZE accuracies", "SHOW TABLES", "VALUES (1)"])
 def test_what_lists_and_sums_up_is_a_query(sql, toy):
     with connect(toy) as connection:
         assert pa.Table.from_batches(run_query(connection, sql)).num_rows

@@ -233,7 +233,6 @@ LOG = _log()
 
 
 def test_without_a_draw_beside_draws_there_is_no_support():
-    """As where zero-shot rows have the shots of the others."""
     assert [one["draws"] for one in _rows(_log(16))[0]] == [3, 3, 0]
 
 
@@ -571,7 +570,6 @@ def test_a_log_is_one_data_set_in_any_order():
 
 
 def test_support_is_not_logged():
-    """Nor are there random tasks."""
     log = _rows_of("m", (0, 1), shots=4)
     release = fb.open_log(log).release
     with pytest.raises(SubmissionError, match="does not say which images were support"):

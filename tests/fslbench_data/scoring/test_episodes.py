@@ -87,7 +87,6 @@ def test_every_command_takes_them(log, report, tmp_path):
 
 
 def test_it_is_the_sum_over_pairs_of_tasks():
-    """Against the module's formula, written out."""
     rng = np.random.default_rng(2)
     sizes = np.array([6, 9, 7, 12, 8])
     start = np.cumsum(sizes) - sizes
@@ -334,7 +333,6 @@ def test_runs_are_means_of_accuracies(release, answers):
 
 
 def test_a_leaderboard_of_episodes_says_what_a_score_says(release, answers, tmp_path):
-    """Their accuracies are no whole numbers."""
     repository = Repository(tmp_path)
     repository.add(answers)
     (found,) = leaderboard(repository.files, [release]).boards[0].sets
@@ -358,7 +356,6 @@ def test_a_leaderboard_of_episodes_says_what_a_score_says(release, answers, tmp_
 
 
 def test_accuracies_of_episodes_are_imported(release, answers, tmp_path):
-    """Each is a multiple of one in its own task's queries."""
     right, asked = (np.array(answers.table[name]) for name in ("n_correct", "n_query"))
     np.save(tmp_path / "mine.npy", right / asked)
     source, made = str(tmp_path / "mine.npy"), str(tmp_path / "mine.parquet")

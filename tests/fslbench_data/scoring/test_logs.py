@@ -126,7 +126,6 @@ def test_validate_takes_a_log_in_python_as_the_command_does(folder):
 
 
 def test_tables_and_figures_say_which_half_widths_are_bounds(folder):
-    """As score does; not where intervals are no bounds."""
     few = fb.open_log(own_logs.log(tasks=40, images=800), class_sizes=dict.fromkeys(SIZES, 800))
     bound = "± is an upper bound"
     assert f"{bound} on log/own-5w5s5q." in fb.table(few).markdown()
@@ -194,6 +193,17 @@ def test_a_log_stands_alone(folder, root, tmp_path):
     assert "separate the columns by commas" in result.output
     refused = invoke("merge", log, "-o", tmp_path / "all.parquet").stderr
     assert "a log is no submission: score, compare, table" in " ".join(refused.split())
+
+
+def test_what_cannot_be_compared_with_a_log_is_named(folder, root):
+    for other, said in (
+        ("nowhere.jsonl", "there is no file nowhere.jsonl"),
+        ("strongest", "did you mean 'strong'?"),
+        (str(root / "examples/my_results.parquet"), "a log of one's own tasks stands beside other"),
+    ):
+        for words in (("LOG", other), (other, "LOG::weak")):
+            assert said in " ".join(_run(folder, "compare", *words, code=2).split())
+    assert "+10.04" in _run(folder, "compare", "strong", "LOG::weak")
 
 
 def test_what_is_a_log(folder, root, tmp_path):
@@ -303,7 +313,6 @@ def test_a_table_has_a_column_for_each(tmp_path):
 
 
 def test_runs_in_another_column_than_run():
-    """Where the tasks of all shots have the same names, too."""
     rows = [
         row | {"seed": seed, "n_correct": max(0, row["n_correct"] - (seed + number) % 3)}
         for seed in (0, 1, 2)
@@ -317,7 +326,6 @@ def test_runs_in_another_column_than_run():
 
 
 def test_copies_of_one_run_are_told():
-    """In the log's own text, and in the summary of a submission."""
     rows = [row | {"run": run} for run in "ab" for row in _of_shots(5)]
     of_log = fb.interval(rows, class_sizes=SIZES)
     example = fb.Submission.read("examples/my_results.parquet").to_pandas()
@@ -374,7 +382,6 @@ def test_groups_with_two_images_in_a_task_are_told():
 
 
 def test_a_plan_is_for_the_shots_that_are_asked_for():
-    """Of those that the method has; the others are named."""
     of_weak = [row for row in _of_shots(5) if row["method"] == "weak"]
     log = fb.open_log([*_of_shots(1), *of_weak], class_sizes=SIZES)
     planned = {shots: fb.plan(log, method="weak", shot=shots) for shots in (1, 5)}
@@ -388,7 +395,6 @@ def test_a_plan_is_for_the_shots_that_are_asked_for():
 
 
 def test_a_plan_of_a_log_is_told_no_other_tasks(tmp_path):
-    """They did nothing, in silence."""
     path = _write(tmp_path / "log.parquet", _of_shots(5))
     for option in ("--ways=7", "--queries=3", "--suite=open", "--suite=balanced"):
         result = invoke("plan", "--pilot", f"{path}::weak", option)
@@ -563,7 +569,6 @@ def _draws(classes, seed):
 
 
 def test_all_classes_at_once():
-    """Means are over data sets with other numbers of classes, too."""
     logs = {"base": _draws(6, 0), "new": _draws(5, 1)}
     rows = [{"dataset": name, **row} for name, log in logs.items() for row in log]
     both = fb.interval(rows, pool=40)
@@ -596,7 +601,6 @@ def test_the_column_is_read_as_an_index_of_pandas(both, tmp_path):
 
 
 def test_a_seed_is_a_run_where_it_tells_tasks_apart():
-    """Not because of another data set, where it does."""
     columns = own_logs.log(tasks=90)
     plain = {**columns, "seed": [task % 5 for task in columns["task"]]}
     runs = {name: values * 3 for name, values in LOGS["planes"].items()}
@@ -608,7 +612,6 @@ def test_a_seed_is_a_run_where_it_tells_tasks_apart():
 
 
 def test_means_are_of_the_methods_that_answer_every_data_set():
-    """On birds one method answers tasks of its own."""
     other = own_logs.log(methods={"alone": 0.0}, tasks=200, seed=5)
     logs = {name: log | {"task": [*map(str, log["task"])]} for name, log in LOGS.items()}
     other["task"] = [f"other {task}" for task in other["task"]]
@@ -671,3 +674,19 @@ def test_episodes_of_other_sizes_have_a_mean():
     widths = [score.intervals["images"].halfwidth for score in report.scores]
     assert mean.halfwidth == pytest.approx(np.hypot(*widths) / 2)
     assert "mean episodes" in str(fb.table(fb.open_log(rows), means=True))
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_misnamed_column_is_shown_whatever_the_kind_of_file(tmp_path, ending):
+    rows = own_logs.log(tasks=3)
+    path = write_columns(tmp_path / f"log.{ending}", rows | {"Queries": rows.pop("n_query")})
+    with pytest.raises(SchemaError, match=r"(?s)misses the column n_query.*'Queries'"):
+        fb.interval(path)
+
+
+def test_ids_of_places_in_a_task_are_doubted():
+    rows = own_logs.log(tasks=100)
+    ids = zip(rows["task"], rows["image_ids"], strict=True)
+    rows["image_ids"] = [[[f"{t}_{i}" for i in own] for own in of_task] for t, of_task in ids]
+    with pytest.warns(FSLBenchWarning, match="no image is in two tasks"):
+        fb.open_log(rows)

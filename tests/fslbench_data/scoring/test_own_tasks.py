@@ -873,6 +873,7 @@ WRONG = {
     "a fraction as count": (_changed_at("n_correct", 0.9), "n_correct is fractional", CountError),
     "NaN": (_of([0.5] * 20 + [float("nan")]), "data row 21", AccuracyError),
     "percentages": (_of([81.2] * 21), "divide all of them by 100", AccuracyError),
+    "mixed units": (_of([81.2] * 20 + [0.8]), "but the 1 row between 0 and 1", AccuracyError),
     "a loss": (_of([-3.0] * 21), "bring the statistic to 0 to 1", AccuracyError),
     "a word": (_of(["0.5"] * 20 + ["good"]), "'good'.*\n.*row 21"),
 }

@@ -96,7 +96,8 @@ def test_standard_errors_and_deviations():
         ("91.72", {}, "neither a result nor a file"),
         (__file__, {}, "does not end in .csv"),
         ("191.72 ± 0.55", {}, "the mean is 191.72"),
-        ("91 ± 8", {}, "more than is possible"),
+        ("91 ± 8", {}, r"(?s)more than is possible.*it can be a standard deviation \(--spread sd"),
+        ("0.9172 ± 0.55", {}, "both in per cent, or both as shares of 1"),
         ("100 ± 0", {}, "100 ± 0: tasks that do not differ say nothing"),
         ("91.72 ± 0.55", {"ways": 21}, "tasks of 21 ways from 20 classes"),
         ("91.72 ± 0.55", {"queries": 600}, "takes 605 images of a class"),
@@ -286,13 +287,19 @@ def test_counts_are_no_accuracies():
 
 def test_options_of_other_results(tmp_path):
     np.save(file := tmp_path / "accs.npy", np.array([0.5, 0.7]))
+    (indexed := tmp_path / "indexed.csv").write_text("task,accuracy\n0,0.5\n1,0.7\n")
+    (printed := tmp_path / "printed.csv").write_text("method,result\nours,91.72 ± 0.55\n")
     for words, said in (
         (["score", file, "--against", "NCC"], "--against does nothing for accuracies alone"),
-        (["score", "x.parquet", "--ways", "5"], "--ways is of accuracies alone"),
+        (["score", "--ways", "5"], "--ways is of accuracies alone"),
+        (["score", "x.parquet", "--ways", "5"], "there is no file x.parquet"),
+        (["score", indexed, "--ways", "5"], "indexed.csv is not; leave only its column accuracy"),
+        (["score", printed, "--ways", "5"], f"printed results: fslbench reported {printed}"),
+        (["score", printed], "printed results, such as 91.72 ± 0.55, go to fslbench reported"),
     ):
         result = invoke(*words)
         assert result.exit_code == 2
-        assert said in result.output
+        assert said in " ".join(result.output.split())
 
 
 def test_equal_accuracies_say_nothing_of_other_images_however_they_round():
@@ -302,3 +309,9 @@ def test_equal_accuracies_say_nothing_of_other_images_however_they_round():
         assert "all 50 tasks are equal" in alone.warning
         with pytest.raises(FSLBenchError, match="tasks that do not differ"):
             fb.reported([accuracy] * 50, **SIZES)
+
+
+def test_accuracies_divided_twice_are_doubted():
+    tasks = {**MINI, "tasks": None}
+    (one,) = fb.reported([0.0092, 0.0084], **tasks).results
+    assert "less than one right answer of 75 queries" in one.warning

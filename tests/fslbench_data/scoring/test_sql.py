@@ -129,7 +129,6 @@ secret_of_this_module = __import__("pyarrow").table({"a": [1]})
     ],
 )
 def test_what_a_query_may_not(connection, sql, locked):
-    """Some of it not on the connection itself either."""
     with pytest.raises(QueryError):
         _rows(connection, sql)
     if locked:

@@ -123,7 +123,6 @@ def test_tasks_that_wait_see_that_nobody_does(ray, engine, tmp_path):
 
 
 def test_few_blocks_are_handed_out_at_a_time(engine, tmp_path):
-    """Two processors: two blocks at work and two that wait."""
     job = Killed(Squares(), None, tmp_path)
     found = engine.run(job, list(range(40)))
     assert next(found) == (0, 0)

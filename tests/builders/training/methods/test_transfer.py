@@ -222,7 +222,6 @@ def test_it_is_scikit_learns(kind, way, shot, dimensions):
 
 @pytest.mark.parametrize("strength", [1e-3, 0.1, 100.0, 1e4])
 def test_other_strengths(strength):
-    """With hardly any penalty steps must be cut short."""
     features = make("classes", np.random.default_rng(5), 4, 3, 6)
     support, query = np.arange(12).reshape(4, 3), np.arange(12, 52)
     found = logits_of(features, support[None], query[None], strength)[0]

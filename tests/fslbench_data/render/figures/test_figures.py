@@ -222,7 +222,6 @@ def test_a_drawing_whatever_altair_is_set_to():
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):
-    """Before anything is read."""
     nowhere = tmp_path / "there is none.parquet"
     assert invoke("plot", "forest", nowhere, "--width", "20", "-o", "x.svg").exit_code == 2
     with pytest.raises(UnknownNameError, match="figure 'pie'"):

@@ -101,7 +101,6 @@ def test_the_hardest_task_is_the_one_of_the_lowest_mean(release):
 
 @pytest.mark.parametrize("task_set", [CLOSED, BIASED])
 def test_the_page_shows_the_images_of_the_hardest_task(release, page, task_set):
-    """The last step of a ladder stands for it."""
     block = Elements(_block(page, task_set))
     number = HARDEST[task_set]
     assert (
