@@ -427,6 +427,21 @@ def _check_common_tasks(log: TaskLog, rows: Ints, other_rows: Ints, name: str, o
             )
 
 
+def _left_out(tasks: Sequence[str]) -> list[str]:
+    """Warn of tasks that are numbered through, but for some that are not there."""
+    if not all(map(str.isdecimal, tasks)):
+        return []
+    numbers = {*map(int, tasks)}
+    first, last = min(numbers), max(numbers)
+    missing = last - first + 1 - len(numbers)
+    if not 0 < missing < len(numbers) // 2:
+        return []
+    return [
+        f"tasks are numbered {first} to {last}, and {missing:,} of these numbers are missing: "
+        "leaving out tasks that failed would flatter"
+    ]
+
+
 def pool_of(
     log: TaskLog,
     sets: Sequence[OwnTasks],
@@ -435,7 +450,7 @@ def pool_of(
     above: object,
 ) -> Pool:
     """Return what a log's tasks were drawn from; `above` are superclasses."""
-    warnings: list[str] = []
+    warnings = _left_out(log.tasks)
     seen_class, times = np.zeros((2, len(log.images)), np.int64)
     for task_set in sets:
         present = task_set.image_ids >= 0

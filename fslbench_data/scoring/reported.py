@@ -532,7 +532,9 @@ def _parsed(text: str) -> tuple[float, float]:
     """Return the mean in per cent and the number after ±, in points."""
     found = _PRINTED.fullmatch(_plain(text).strip())
     if found is None:
-        fix = "write decimals with a point" if re.search(r"\d,\d{1,2}(?!\d)", text) else ""
+        fix = "put the whole result in quotes"
+        if re.search(r"\d,\d{1,2}(?!\d)", text):
+            fix = "write decimals with a point"
         raise ResultsError(
             f"{text!r} is no printed result", expected='such as "91.72 ± 0.55"', fix=fix
         )

@@ -690,3 +690,9 @@ def test_ids_of_places_in_a_task_are_doubted():
     rows["image_ids"] = [[[f"{t}_{i}" for i in own] for own in of_task] for t, of_task in ids]
     with pytest.warns(FSLBenchWarning, match="no image is in two tasks"):
         fb.open_log(rows)
+
+
+def test_tasks_that_were_left_out_are_noticed():
+    rows = [row for row in own_logs.rows(own_logs.log()) if row["task"] not in (7, 9)]
+    with pytest.warns(FSLBenchWarning, match="numbered 0 to 599, and 2 of these"):
+        fb.open_log(rows)
