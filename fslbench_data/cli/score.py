@@ -98,7 +98,7 @@ def score(
     from fslbench_data.render.console import steps
     from fslbench_data.scoring.score import pooled_instead, score_selected
     from fslbench_data.scoring.selection import Selection
-    from fslbench_data.submission.reading import check_file, columns_of, is_accuracies, is_log
+    from fslbench_data.submission.reading import is_accuracies
 
     views = {
         "--bias": bias,
@@ -120,15 +120,7 @@ def score(
         write_reported(printed, to)
         return
     if option := next((name for name, value in design.items() if value is not None), ""):
-        what = f"--{option} is of accuracies alone, one per task"
-        if (other := next((file for file in files if not is_accuracies(file)), None)) is not None:
-            check_file(other, [other.suffix.lower()])
-            what += f", in a file of one column, .npy or .txt, which {other} is not"
-            if "result" in (names := columns_of(other)):
-                what += f"; it holds printed results: fslbench reported {other}"
-            elif "accuracy" in names and not is_log(other):
-                what += "; leave only its column accuracy"
-        raise click.UsageError(what)
+        raise _not_of(option, files)
     sources = options.sources_of(files, pool)
     opened, selection = fb.load_release(release), Selection.of(**chosen)
     if bias:
@@ -157,6 +149,23 @@ def score(
                 f"tip: evaluate the pooled sets ({pooled[0]}{more}): they use more of the images, "
                 "so that intervals for new images are narrower"
             )
+
+
+def _not_of(option: str, files: Sequence[Path]) -> click.UsageError:
+    """Return the error of an option for accuracies alone, which some file does not hold."""
+    from fslbench_data.submission.reading import check_file, columns_of, is_accuracies, is_log
+
+    what = f"--{option} is of accuracies alone, one per task"
+    other = next((file for file in files if not is_accuracies(file)), None)
+    if other is None:
+        return click.UsageError(what)
+    check_file(other, [other.suffix.lower()])
+    what += f", in a file of one column, .npy or .txt, which {other} is not"
+    if "result" in (names := columns_of(other)):
+        what += f"; it holds printed results: fslbench reported {other}"
+    elif "accuracy" in names and not is_log(other):
+        what += "; leave only its column accuracy"
+    return click.UsageError(what)
 
 
 @options.command(short_help="Compare two methods; --fail-if-worse is for CI.")
