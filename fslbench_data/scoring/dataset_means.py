@@ -222,7 +222,7 @@ def _rows(
         if harmonic:
             square += (w - u) * (w * squares[a] - u * squares[b])
         halfwidths = _combined(square, pair_terms, level, pairs_widest)
-        above, below = ((sign * differences > 0).sum(axis=1) for sign in (1, -1))
+        above, below = ((sign * differences > _ROUNDING).sum(axis=1) for sign in (1, -1))
         columns = (a, b, difference, identical, above, below)
         rows += [
             DatasetMean(

@@ -242,7 +242,7 @@ class Difference(Struct, frozen=True):
             width = inf
             if None not in widths:
                 width = hypot(*widths) if kind == "tasks" else sum(widths)
-            significant[kind] = difference > width
+            significant[kind] = difference > width + _ROUNDING
         return cls(first, second, difference, significant, halfwidths)
 
 

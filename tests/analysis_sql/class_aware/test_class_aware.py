@@ -237,7 +237,6 @@ def dense(ids, y, g):
 
 
 def test_components_maximise_the_plain_likelihood():
-    """Of many at once; where tasks stand in random order, about half show no effect at all."""
     ids, y = example(1)
     shuffled = np.random.default_rng(0).permuted(np.tile(y, (11, 1)), axis=1)
     rows = np.vstack([y, shuffled, example(1, spread=3.0)[1]])
@@ -432,7 +431,6 @@ def test_where_nothing_recurs_both_are_student_s(kind):
 
 
 def test_superclasses_make_nothing_narrower_or_surer():
-    """Also without any effect of superclasses, where their likelihood alone might say so."""
     rng = np.random.default_rng(9)
     ids = random_ids(rng, 30, 14, 4)
     design = SuperclassDesign.of(ids, np.arange(14) % 7)
@@ -678,7 +676,6 @@ def test_superclasses_that_determine_everything_count_as_so_many(tasks, classes,
     ("groups", "classes", "common", "least"), [(8, 40, 0.9, 91), (20, 60, 0.5, 93), (8, 40, 0, 95)]
 )
 def test_new_superclasses_are_covered(groups, classes, common, least):
-    """As often as the level says, less two Monte Carlo errors; for new classes, far less often."""
     rng = np.random.default_rng([8, groups, classes])
     ids = np.array([rng.permutation(classes)[:5] for _ in range(60)])
     superclass_of_class = np.arange(classes) % groups

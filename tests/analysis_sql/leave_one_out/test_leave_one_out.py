@@ -241,7 +241,6 @@ def test_methods_and_pairs_are_those_of_the_tasks_of_both(counted, name):
 
 
 def test_p_values_fall_to_0_and_are_never_missing(counted):
-    """However small they are, down to the smallest number there is; rounding once lost some."""
     noise = np.random.default_rng(0).integers(0, 100, COUNTED)
     ahead = [noise + more for more in range(0, 3000, 3)]
     counts = Counts.of([np.full(COUNTED, 5000), *(5000 - own for own in ahead)], [10_000] * 1001)

@@ -537,7 +537,6 @@ def drawn(seed, tasks):
     ],
 )
 def test_planned_widths_are_those_of_tasks_drawn_then(paired, tasks, seeds, owners, kinds):
-    """Of images, classes and superclasses; of groups, as of more of the pilot's tasks."""
     planned, realised = [], []
     for seed in range(seeds):
         ids, images, owner, y = drawn(seed, 3000)

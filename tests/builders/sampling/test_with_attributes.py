@@ -170,7 +170,6 @@ def _of_words(rows):
 
 @pytest.mark.slow
 def test_less_is_asked_for_after_five_misses():
-    """Of one class 16 images can be inter-class queries, where 20 are needed."""
     few = [["a"]] * 8 + [["b"]] * 8 + [["c"]] * 8 + [[]] * 20
     many = [["a"]] * 15 + [["b"]] * 15 + [["c"]] * 15
     attributes = image_attributes(_of_words([*few, *many, *many]), [44, 45, 45])
@@ -180,7 +179,6 @@ def test_less_is_asked_for_after_five_misses():
 
 @pytest.mark.slow
 def test_another_attribute_is_allowed_after_five_misses():
-    """Of one class 4 images have an attribute alone, where 5 are needed."""
     pairs = [["a", "b"]] * 6 + [["b", "c"]] * 6 + [["a", "c"]] * 6
     few = [["a"]] * 4 + [["b"]] * 4 + [["c"]] * 4 + pairs
     many = [["a"]] * 15 + [["b"]] * 15 + [["c"]] * 15

@@ -67,7 +67,6 @@ def test_folders_that_will_not_do(tmp_path, draw):
 
 
 def test_no_picture_is_passed_over(tmp_path, draw):
-    """Whatever its ending; what is no picture is, as are hidden files."""
     endings = ("jfif", "jpe", "avif", "JPG", "dib", "pnm", "apng", "jpg~", "part", "txt")
     for mark, ending in enumerate(endings):
         draw(tmp_path / f"cat/deep/er/{mark}.{ending}", mark=mark)

@@ -235,7 +235,6 @@ def _trained(name, episode="5w5s15q", side=8, **settings):
 
 @pytest.mark.parametrize("name", [*METHODS, "BOIL nil"])
 def test_a_method_answers_tasks_of_the_ways_that_it_says(name):
-    """Of all methods: who says that it fits answers, and who does not refuses."""
     trained = _trained("BOIL", side=12, nil=True) if name == "BOIL nil" else _trained(name, side=12)
     generator = torch.Generator().manual_seed(0)
     support = torch.rand(4, 2, 1, 12, 12, generator=generator)

@@ -48,7 +48,6 @@ def test_it_stops_at_the_first_conclusive_task(embedded, stopped):
 
 
 def test_a_run_of_few_tasks_on_a_set_that_reuses_images(embedded):
-    """Whether it is inductive is asked of the tasks that it answered."""
 
     def farthest(support, query, rng):
         return _distances(support, query).argmax(axis=1)

@@ -71,7 +71,6 @@ def _right(draws, seed=0):
 
 @pytest.mark.parametrize(("draws", "overlap"), [(4, 0.0), (5, 0.4), (1, 0.0)])
 def test_the_formula_written_out(draws, overlap):
-    """Where few training images are drawn from, what others would change counts besides."""
     x = _right(draws)
     if overlap:
         x[2] = np.where(np.arange(40) % 3 == 0, 1 - x[2], x[2])  # a draw unlike the others
@@ -657,7 +656,6 @@ def test_new_classes_of_a_frozen_set(release):
 
 
 def test_methods_without_second_bests_stand_beside(release):
-    """Of them nothing is said of new classes, nor of their differences."""
     with_it = fb.merge([_with_second(release, (5,)), _with_second(release, (6,), "other")])
     beside = fb.merge([with_it, _submission(release, "few", OTHERS, 1)])
     (alone,), (both,) = (fb.score(one, release).sets for one in (with_it, beside))
@@ -671,7 +669,6 @@ def test_methods_without_second_bests_stand_beside(release):
 
 @pytest.mark.parametrize("batch", [None, 3])
 def test_a_method_may_answer_with_scores(release, tmp_path, batch):
-    """Which give what their two best classes give; a run that was stopped goes on."""
 
     def distances(support, query, rng):
         centres = support.mean(axis=-2)
@@ -897,7 +894,6 @@ def test_more_classes_than_a_byte_holds(release, tmp_path):
 
 
 def test_counts_alone_are_compared_by_the_usual_interval(release):
-    """Where no method says which queries were right, nothing is said of new images."""
     known = _submission(release, "few", OTHERS)
     names = [n for n in known.columns if n not in ("predictions", "class_correct")]
     found = fb.score(replace(known, table=known.table.select(names)), release)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -213,6 +214,22 @@ def test_a_difference_and_the_sign_test(report):
     assert (row.higher, row.lower) == (3, 0)
     assert row.sign_p == pytest.approx(0.25)
     assert str(row.verdict) == "+"
+
+
+def test_the_sign_test_counts_no_rounding():
+    rng, rows = np.random.default_rng(0), []
+    for dataset in "abcdef":
+        shares = rng.random(12)
+        for method, (task, share) in product("mn", enumerate(shares.tolist())):
+            images = [[f"{c}-{task}-{i}" for i in range(6)] for c in range(5)]
+            row = {"dataset": dataset, "method": method, "task": task, "accuracy": share}
+            rows.append({**row, "class_ids": [*range(5)], "image_ids": images})
+        order = rng.permutation(shares)
+        rows[-12:] = [{**row, "accuracy": a} for row, a in zip(rows[-12:], order, strict=True)]
+    report = fb.score(fb.open_log(rows))
+    assert 0 < max(abs(c.difference.mean) for c in report.comparisons) < 1e-12
+    (row,) = [r for r in report.dataset_means if r.versus and r.about == "new images"]
+    assert (row.higher, row.lower, row.sign_p) == (0, 0, 1.0)
 
 
 def test_the_sign_test_is_scipys():

@@ -536,7 +536,6 @@ _FEW = {"birds": OF_SETS["birds"], "planes": {"0": 40}}
     ],
 )
 def test_errors_name_the_data_set_and_the_rows_of_the_file(log, more, error, said):
-    """Where values are of several kinds it is refused: data sets are not mixed."""
     with pytest.raises(error, match=said):
         fb.open_log(log, **more)
 
@@ -657,7 +656,6 @@ def test_means_of_runs_with_tasks_of_their_own_by_hand():
 
 
 def test_episodes_of_other_sizes_have_a_mean():
-    """As those of Meta-Dataset have, whose largest ways and shots differ between data sets."""
     rows, rng = [], np.random.default_rng(0)
     for dataset, most in (("birds", 6), ("planes", 5)):
         for task in range(80):

@@ -174,7 +174,6 @@ def test_a_kind_of_interval_that_there_is_not_says_why():
 @pytest.mark.parametrize("classes", [5, 8])
 @pytest.mark.parametrize("better", [0.0, 9.0])
 def test_no_text_has_holes(classes, better, tmp_path):
-    """Where all tasks have all classes, where all tasks are right, and where both is so."""
     methods = {"a": better, "b": 9.0}
     log = own_logs.log(classes=classes, tasks=60, images=12, per_class=6, methods=methods)
     path = write_columns(tmp_path / "x.jsonl", log)
@@ -560,7 +559,6 @@ def test_runs_that_number_tasks_of_their_own_from_zero():
 
 
 def test_seeds_of_what_trains_nothing_name_tasks_anew():
-    """Which queries were right counts, too; it was refused, because of runs that there are none."""
     log = [row for seed in range(2) for row in _of_run("a", f"{seed}", seed)]
     rows = [{**row, "method": m, "correct": row["correct"][::s]} for m, s in (("a", 1), ("b", -1))
             for row in log]  # fmt: skip
@@ -898,7 +896,6 @@ _OF_JSON = (float, int, str, list, dict)
 @pytest.mark.parametrize("name", ["note", "seed", "shots"])
 @pytest.mark.parametrize("kind", ["jsonl", "rows", "columns", "pandas"])
 def test_other_columns_are_left_alone(kind, name, others, tmp_path):
-    """Whatever they hold, also values of several kinds; optional ones too, if they are no help."""
     columns = FEW | {name: [*others, *([others[0]] * 19)]}
     if kind == "jsonl" and not isinstance(others[0], _OF_JSON):
         pytest.skip("JSON does not have such values")
@@ -1067,7 +1064,6 @@ def test_sizes_under_the_names_of_a_log():
 
 
 def test_data_sets_by_their_names():
-    """Of papers, whatever the log calls their classes, and of the package."""
     classes = fb.load_release().classes("digits")
     digits = {row["class_name"]: row["n_images"] for row in classes.to_pylist()}
     for name, sizes in (("miniImageNet", MINI), ("Digits", digits)):

@@ -302,6 +302,13 @@ def test_options_of_other_results(tmp_path):
         assert said in " ".join(result.output.split())
 
 
+def test_means_that_differ_by_rounding_alone_are_not_significantly_different():
+    right = np.random.default_rng(6).integers(20, 70, 600)
+    (pair,) = fb.reported({"a": right / 75, "b": right / 5 / 15}).differences
+    assert 0 < pair.difference < 1e-12
+    assert not any(pair.significant.values())
+
+
 def test_equal_accuracies_say_nothing_of_other_images_however_they_round():
     for accuracy in (0.5, 1 / 3, 0.1):
         (alone,) = fb.reported([accuracy] * 50).results

@@ -51,7 +51,6 @@ def test_class_accuracies_follow_from_what_says_which_queries_are_right(toy, tol
 
 
 def test_class_accuracies_of_a_log():
-    """Of all runs, from the column correct, class by class in the order of class_ids."""
     columns = own_logs.with_roles(own_logs.log(methods={"m": 0.0}, tasks=120))
     rng = np.random.default_rng(0)
     rows, of = [], {str(c): [] for c in range(15)}

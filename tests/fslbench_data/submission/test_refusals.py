@@ -211,7 +211,6 @@ def test_texts_in_errors_are_printable_and_short(column, text, embedded, tmp_pat
 
 
 def test_many_fingerprints_are_compared_in_time(embedded):
-    """As many as rows, in as many runs: each is looked at once for a task set."""
     rows = 31 * 1000
     table = few(
         rows,

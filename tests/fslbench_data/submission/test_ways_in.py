@@ -149,7 +149,6 @@ def test_lists_that_cannot_be_read(tmp_path):
 
 
 def test_two_files_of_one_method_are_compared(embedded, tmp_path):
-    """As before and after a change, of which the second is worse on one task set."""
     old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
     for path, loss in ((old, 0), (new, 3)):
         rng, parts = np.random.default_rng(0), []
@@ -269,7 +268,6 @@ def test_a_merged_file_says_all_that_its_parts_say(files, embedded, tmp_path):
 
 
 def test_a_merged_file_is_read_of_a_stranger_too(files, tmp_path):
-    """Where some rows have a run and others none, groups are counted as they are."""
     path = tmp_path / "all.parquet"
     fb.merge(files).write(path)
     ours, theirs = fb.Submission.read(path), read_untrusted(path)
