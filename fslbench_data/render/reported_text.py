@@ -75,8 +75,9 @@ _PRINTED_AS = {
 }
 
 _NOTE = (
-    "At most: by Hoeffding's bound, whatever the method. Typically: the median of image "
-    "collections inside the package, answered by nearest means."
+    "At most: by Hoeffding's bound of the variance, whatever the method, as it was trained; rare "
+    "classes of which none were drawn escape it. Typically: the median of image collections "
+    "inside the package, answered by nearest means."
 )
 
 _NO_DESIGN = (
